@@ -18,7 +18,7 @@ COMMANDS = {
     "score as JSONL": ("score m.labelsure in.csv --jobs 1 --out out.jsonl", "--audit 3"),
     "train": ("train tf --labels x,y --classifier br --out model.labelsure", "--seed 1"),
     "calibrate": (
-        "calibrate z.npz:scores --truth truth.csv --out tagger.labelsure",
+        "calibrate z.npy --truth truth.csv --out tagger.labelsure",
         "--confidence 0.9",
     ),
     "report": ("report m.labelsure in.csv --out page.html", "--title Mine"),
@@ -29,7 +29,7 @@ INPUTS = {
     "score": "in.csv",
     "score as JSONL": "in.csv",
     "train": "tf/a.csv",
-    "calibrate": "z.npz",
+    "calibrate": "z.npy",
     "report": "in.csv",
 }
 
@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
     Y = rng.integers(0, 2, size=(60, 2))
     table = pd.DataFrame(Y, columns=["x", "y"]).assign(size=rng.normal(size=60))
     table.to_csv(tmp_path / "tf" / "a.csv", index=False)
-    np.savez(tmp_path / "z.npz", scores=rng.uniform(0.2, 0.5, Y.shape) + 0.3 * Y)
+    np.save(tmp_path / "z.npy", rng.uniform(0.2, 0.5, Y.shape) + 0.3 * Y)
     table[["x", "y"]].to_csv(tmp_path / "truth.csv", index=False)
     return tmp_path
 

@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
     Y = rng.integers(0, 2, size=(60, 2))
     table = pd.DataFrame(Y, columns=["x", "y"]).assign(size=rng.normal(size=60))
     table.to_csv(tmp_path / "tf" / "a.csv", index=False)
-    np.savez(tmp_path / "z.npz", scores=0.2 + 0.6 * Y)
+    np.save(tmp_path / "z.npy", 0.2 + 0.6 * Y)
     table[["x", "y"]].to_csv(tmp_path / "truth.csv", index=False)
     (tmp_path / "names.txt").write_text("x\ny\n")
     return tmp_path
@@ -56,12 +56,12 @@ def contents(folder):
         "report m in.csv --truth truth.csv --out truth.csv",
         "train tf --labels x,y --out tf/a.csv",
         "train tf --labels x,y --out tf/model",
-        "calibrate z.npz:scores --truth truth.csv --out z.npz",
-        "calibrate z.npz:scores --truth truth.csv --out truth.csv",
-        "calibrate z.npz:scores --truth truth.csv --labels-from names.txt --out names.txt",
+        "calibrate z.npy --truth truth.csv --out z.npy",
+        "calibrate z.npy --truth truth.csv --out truth.csv",
+        "calibrate z.npy --truth truth.csv --labels-from names.txt --out names.txt",
         "study run quick --out tf",
         "train tf --labels x,y --out -",
-        "calibrate z.npz:scores --truth truth.csv --out -",
+        "calibrate z.npy --truth truth.csv --out -",
         "study run quick --out -",
     ],
 )
@@ -183,3 +183,17 @@ def test_standard_output(folder, words):
         assert b"20 predictions" in done.stderr
     else:
         assert done.stdout.startswith(b"<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.parquet"])
+def test_standard_input(folder, name):
+    make_rows(N_ROWS).to_parquet(folder / "in.parquet")
+    words = [sys.executable, "-m", "labelsure", "score", "m", "-", "--out", "-", "--jobs", "1"]
+    done = subprocess.run(
+        words, input=(folder / name).read_bytes(), capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    header, *rows = done.stdout.decode().splitlines()
+    assert header.startswith("file,row,predicted")
+    assert len(rows) == N_ROWS
+    assert rows[0].startswith(f"stdin{name[2:]},0,")

@@ -118,7 +118,7 @@ def test_profile(kind, data):
     assert_allclose(profile.log_top, log(top), rtol=1e-13, atol=1e-14)
     assert_allclose(profile.log_runner_up, log(runner_up), rtol=1e-13, atol=1e-14)
     assert_allclose(profile.log_collision, log(collision), rtol=1e-13, atol=1e-14)
-    assert profile.n_labels == batch.n_labels
+    assert profile.n_bits == batch.n_labels
     assert (profile.method == "exact").all()
     assert profile.method.shape == (len(batch),)
     assert profile.low is profile

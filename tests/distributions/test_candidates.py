@@ -28,7 +28,7 @@ FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 def profile_of(P):
     """The profile of rows over any number of outcomes, K = 3 included."""
     rows = [oracles.profile(row) for row in P]
-    return ls.distributions.Profile.from_values(*np.transpose(rows), n_labels=np.log2(len(P[0])))
+    return ls.distributions.Profile.from_values(*np.transpose(rows), n_bits=np.log2(len(P[0])))
 
 
 def test_the_names():
@@ -203,7 +203,7 @@ def test_bounds_of_the_top_gap_cross_the_fields():
     """The gap is smallest for the lowest top and the highest runner-up, and never below 0."""
 
     def profile(top, runner_up):
-        return ls.distributions.Profile.from_values([top], [runner_up], [1.0], [0.3], n_labels=3)
+        return ls.distributions.Profile.from_values([top], [runner_up], [1.0], [0.3], n_bits=3)
 
     bounds = (profile(0.4, 0.1), profile(0.6, 0.3))
     table = confidence_of_profile(replace(profile(0.5, 0.2), bounds=bounds), ["TG"], bounds=True)

@@ -222,8 +222,8 @@ def test_the_spread_is_the_stated_range_or_that_of_all_counts(n_labels):
         for fp in range(n_labels + 1 - tp)
         for fn in range(n_labels + 1 - tp - fp)
     ]
-    assert Metric("wide", function).spread(n_labels) == max(values) - min(values)
-    assert Metric("wide", function, range=(-50.0, 50.0)).spread(n_labels) == 100.0
+    assert Metric("wide", function).range_width(n_labels) == max(values) - min(values)
+    assert Metric("wide", function, range=(-50.0, 50.0)).range_width(n_labels) == 100.0
 
 
 def test_frames_are_compared_by_label_and_by_row():

@@ -30,8 +30,9 @@ def page(run_folder):
 
 
 def test_every_table_of_the_files_is_on_the_page(page, run_folder):
-    by_name = {table["name"]: table for table in page.data["tables"]}
-    written = {path.stem for path in (run_folder / "tables").glob("*.md")}
+    tables = [page.data["accuracy"], *page.data["tables"]]
+    by_name = {table["name"]: table for table in tables}
+    written = {path.stem for path in (run_folder / "tables").glob("*.md")} - {"README"}
     assert set(by_name) == written
     for name, table in by_name.items():
         frame = pd.read_csv(run_folder / "tables" / f"{name}.csv", dtype=str, keep_default_na=False)
@@ -48,6 +49,16 @@ def test_figures_are_part_of_the_file(page):
     assert all(f["image"].startswith("data:image/svg+xml;base64,") for f in page.data["figures"])
     assert not re.search(r'(src|href)="https?:', page.html)
     assert len(page.html.encode()) < 3_000_000
+
+
+def test_the_page_leads_with_accuracy_and_findings_and_ends_with_settings(page):
+    places = [page.html.index(f'<section id="{name}"') for name, _ in page.data["sections"]]
+    assert places == sorted(places)
+    assert [name for name, _ in page.data["sections"]][:2] == ["accuracy", "findings"]
+    assert page.data["sections"][-1][0] == "settings"
+    assert "n_chains = 3" in page.data["settings"]
+    assert any(text.startswith("Jaccard: classifiers expect") for text in page.data["findings"])
+    assert any("ranks predictions best" in text for text in page.data["findings"])
 
 
 def test_simulated_data_has_nothing_of_the_papers_beside_it(page):
@@ -78,7 +89,7 @@ def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypat
         Conclusion("a", "This fails.", (Claim("x", 1, -1.5, -2.0, -1.0),)),
         Conclusion("b", "This holds.", (Claim("x", 1, 1.5, 1.0, 2.0),)),
     ]
-    found = PaperCheck(conclusions, summaries, numbers, {})
+    found = PaperCheck(conclusions, summaries, numbers)
     monkeypatch.setattr(report, "compare_with_paper", lambda *given: found)
     page = report.make_study_page(run_folder, n_jobs=1)
     assert page.data["verdicts"][0] == ("does not hold", 1)

@@ -17,7 +17,7 @@ import labelsure
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-STUDY = ["iterstrat", "river", "statsmodels", "tabulate", "tomli_w"]
+STUDY = ["iterstrat", "river", "tomli_w"]
 OPTIONAL = [*STUDY, "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost", "glum"]
 
 pytestmark = pytest.mark.skipif(

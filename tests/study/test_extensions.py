@@ -2,28 +2,19 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.study.correlations import kendall, optimal_decisions, spread, true_accuracy
+from labelsure.study.correlations import optimal_decisions, true_accuracy
+from labelsure.study.plan import Settings
 
 SCORES = make_scores()
-
-
-def test_spread_is_over_the_repeats():
-    correlations = kendall(SCORES, metrics="exact")
-    found = spread(correlations).iloc[0]
-    values = correlations.query(
-        "dataset == 'emotions' and classifier == 'ECC' and candidate == 'HP'"
-    )["correlation"]
-    assert found["n_repeats"] == 2
-    assert found["mean"] == pytest.approx(values.mean())
-    assert found["standard_deviation"] == pytest.approx(values.std())
-    assert (found["least"], found["most"]) == (values.min(), values.max())
 
 
 def test_the_model_that_is_the_truth_correlates_perfectly_with_it():
     known = SCORES.assign(
         true_expected_exact=np.where(SCORES["dataset"] == "scene", SCORES["expected_exact"], np.nan)
     )
-    found = true_accuracy(known, metrics=["exact", "hamming"], candidates=["HP", "SE"])
+    found = true_accuracy(
+        known, Settings(metrics=("exact", "hamming"), candidates=("HP", "SE"), empty=0.0)
+    )
     assert set(found["dataset"]) == {"scene"}
     assert set(found["metric"]) == {"exact"}
     model = found.query("candidate == 'model'")
@@ -47,11 +38,11 @@ def test_a_decision_that_is_always_right_gains_what_the_mode_lacks():
         best_jaccard_tn=SCORES["tn"] + SCORES["fp"],
         best_jaccard_gap=0.25,
     )
-    found = optimal_decisions(best, empty=1.0)
+    found = optimal_decisions(best)
     assert len(found) == 18
     assert (found["metric"] == "jaccard").all()  # nothing is known of the others
     assert (found["gap"] == 0.25).all()
-    assert optimal_decisions(best, metrics=("exact", "hamming")).empty
+    assert optimal_decisions(best, Settings(metrics=("exact", "hamming"))).empty
     assert (found["best"] == 1).all()
     assert found["gain"].to_numpy() == pytest.approx(1 - found["mode"].to_numpy())
     assert (found["standard_error"] > 0).all()
@@ -67,8 +58,9 @@ def test_what_two_empty_sets_are_worth_is_added_to_both_expectations():
     known = SCORES.assign(
         true_expected_jaccard=SCORES["expected_jaccard"], true_p_empty=SCORES["p_empty"] / 2
     )
-    zero = true_accuracy(known, metrics="jaccard", candidates="HP", empty=0.0)
-    one = true_accuracy(known, metrics="jaccard", candidates="HP", empty=1.0)
+    one_each = {"metrics": ("jaccard",), "candidates": ("HP",)}
+    zero = true_accuracy(known, Settings(**one_each, empty=0.0))
+    one = true_accuracy(known, Settings(**one_each, empty=1.0))
     assert (zero.query("candidate == 'model'")["mean_error"] == 0).all()
     first = known.query("dataset == 'emotions' and classifier == 'ECC' and repeat == 0")
     gain = first["p_empty"].where(first["tp"] + first["fp"] == 0, 0.0).mean()

@@ -5,9 +5,9 @@ import statsmodels.formula.api as smf
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.study.correlations import kendall
-from labelsure.study.linear_models import effects, fit_statistics, robustness
-from labelsure.study.paper import published_table
+from labelsure.study.conclusions import published_table
+from labelsure.study.correlations import correlate
+from labelsure.study.linear_models import effects, robustness
 
 PUBLISHED = published_table("correlations")
 FEATURES = pd.DataFrame(
@@ -21,9 +21,16 @@ FEATURES = pd.DataFrame(
 )
 
 
-def beside_the_paper(table, ours, key):
-    paper = published_table(table).query("association == 'kendall'")
-    return ours.merge(paper, on=[key, "term"] if table in ("effects", "robustness") else key)
+def beside_the_paper(analysis, ours, key):
+    paper = published_table("models").query(
+        f"association == 'kendall' and analysis == '{analysis}'"
+    )
+    return ours.merge(paper, left_on=[key, "term"], right_on=["of", "term"])
+
+
+def fit_of(models, term):
+    """Return a statistic of each fit, in their order."""
+    return models[models["term"] == term]["estimate"].tolist()
 
 
 def stars(p_values):
@@ -32,17 +39,19 @@ def stars(p_values):
 
 def test_published_correlations_give_the_published_effects():
     both = beside_the_paper("effects", effects(PUBLISHED), "metric")
-    assert len(both) == 30
-    assert (both["estimate_x"] - both["estimate_y"]).abs().max() < 0.001
-    assert (both["standard_error_x"] - both["standard_error_y"]).abs().max() < 0.001
-    assert stars(both["p_value"]) == both["stars"].tolist()
+    terms = both[both["factor"] != "fit"]
+    assert len(terms) == 30
+    assert (terms["estimate_x"] - terms["estimate_y"]).abs().max() < 0.001
+    assert (terms["standard_error_x"] - terms["standard_error_y"]).abs().max() < 0.001
+    assert stars(terms["p_value"]) == terms["stars"].tolist()
 
 
 def test_published_correlations_give_the_published_fit():
-    both = beside_the_paper("effects_fit", fit_statistics(effects(PUBLISHED)), "metric")
-    for name in ("r_squared", "adjusted_r_squared", "rmse"):
-        assert (both[f"{name}_x"].round(3) == both[f"{name}_y"]).all()
-    assert both["n_x"].tolist() == both["n_y"].tolist() == [72, 72, 72]
+    both = beside_the_paper("effects", effects(PUBLISHED), "metric")
+    fits = both[both["factor"] == "fit"]
+    assert len(fits) == 3 * 4
+    assert (fits["estimate_x"].astype(float).round(3) == fits["estimate_y"]).all()
+    assert fit_of(effects(PUBLISHED), "n") == [72, 72, 72]
 
 
 def test_published_correlations_give_the_published_rows_of_classifiers_and_metrics():
@@ -51,15 +60,16 @@ def test_published_correlations_give_the_published_rows_of_classifiers_and_metri
     rows = both[both["term"].isin(["Indep", "CT", "hamming", "jaccard"])]
     assert len(rows) == 16
     assert (rows["estimate_x"] - rows["estimate_y"]).abs().max() < 0.001
-    assert fit_statistics(ours)["n"].tolist() == [54] * 4
+    assert fit_of(ours, "n") == [54] * 4
 
 
-def test_terms_come_in_the_papers_order():
+def test_terms_come_in_the_order_of_the_correlations():
     assert effects(PUBLISHED).query("metric == 'exact'")["term"].tolist() == [
-        "TG", "SE", "CE", "scene", "yeast", "stare", "enron", "slashdot", "Indep", "CT",
+        "TG", "SE", "CE", "scene", "yeast", "stare", "enron", "slashdot", "CT", "Indep",
+        "r_squared", "adjusted_r_squared", "n", "rmse",
     ]  # fmt: skip
     assert robustness(PUBLISHED, FEATURES)["term"][:8].tolist() == [
-        "n_labels", "n_labelsets", "cardinality", "n_features", "Indep", "CT", "hamming", "jaccard",
+        "n_labels", "n_labelsets", "cardinality", "n_features", "CT", "Indep", "hamming", "jaccard",
     ]  # fmt: skip
 
 
@@ -96,10 +106,10 @@ def test_missing_correlations_are_left_out():
     gaps = PUBLISHED.copy()
     gaps.loc[[3, 5], "correlation"] = np.nan
     gaps.loc[7, "correlation"] = 1.0
-    assert fit_statistics(effects(gaps))["n"].tolist() == [69, 72, 72]
+    assert fit_of(effects(gaps), "n") == [69, 72, 72]
 
 
-def test_own_names_and_baselines():
+def test_own_names_are_compared_with_the_first_of_them():
     frame = pd.DataFrame(
         {
             "metric": "f1",
@@ -109,10 +119,14 @@ def test_own_names_and_baselines():
             "correlation": [0.1, 0.2, 0.15, 0.3, 0.2, 0.25, 0.2, 0.33],
         }
     )
-    assert effects(frame)["term"].tolist() == ["SE", "b", "tree"]
-    turned = effects(frame, baselines={"dataset": "b"})
-    assert turned["term"].tolist() == ["SE", "a", "tree"]
-    assert turned["estimate"][1] == pytest.approx(-effects(frame)["estimate"][1])
+    found = effects(frame)[:3]
+    assert found["term"].tolist() == ["SE", "b", "tree"]
+    assert found["baseline"].tolist() == ["HP", "a", "net"]
+    turned = effects(frame[::-1])[:3]
+    assert turned["term"].tolist() == ["SE", "a", "net"]
+    assert turned["estimate"].tolist()[1:] == pytest.approx((-found["estimate"]).tolist()[1:])
+    paper = effects(frame.assign(dataset=frame["dataset"].replace({"b": "yeast"})))[:3]
+    assert paper["baseline"].tolist() == ["HP", "yeast", "net"]  # the paper's before one's own
 
 
 def test_a_saturated_model_has_estimates_but_no_errors():
@@ -128,19 +142,21 @@ def test_a_saturated_model_has_estimates_but_no_errors():
     found = effects(frame)
     assert found["estimate"][0] == pytest.approx(np.arctanh(0.2) - np.arctanh(0.1))
     assert found[["standard_error", "p_value"]].isna().all(axis=None)
-    assert np.isnan(fit_statistics(found)["rmse"][0])
+    assert np.isnan(fit_of(found, "rmse")).all()
 
 
 def test_features_that_too_few_data_sets_cannot_tell_apart_are_missing():
-    found = robustness(kendall(make_scores()), make_features()).query("candidate == 'HP'")
+    found = robustness(correlate(make_scores()), make_features()).query("candidate == 'HP'")
     estimates = found.set_index("term")["estimate"]
     assert estimates[["n_labels", "n_labelsets", "Indep", "CT", "hamming"]].notna().all()
     assert estimates[["cardinality", "n_features"]].isna().all()
 
 
-def test_frames_with_fits_can_be_put_together():
-    both = pd.concat([effects(PUBLISHED), effects(PUBLISHED)])
-    assert len(both) == 60
+def test_without_a_defined_correlation_there_are_no_rows():
+    nothing = PUBLISHED.assign(correlation=np.nan)
+    for found in (effects(nothing), robustness(nothing, FEATURES)):
+        assert found.empty
+        assert {"term", "estimate", "standard_error"} <= set(found)
 
 
 def test_messages():
@@ -151,17 +167,9 @@ def test_messages():
     one_is_fine = PUBLISHED.assign(correlation=[1.0, -3.0, *PUBLISHED["correlation"][2:]])
     with pytest.raises(ls.InputError, match="correlations"):
         effects(one_is_fine)
-    with pytest.raises(ls.InputError, match="defined"):
-        effects(PUBLISHED.assign(correlation=np.nan))
     with pytest.raises(ls.InputError, match="`features`"):
         robustness(PUBLISHED, FEATURES.query("dataset != 'enron'"))
     with pytest.raises(ls.InputError, match="`features`"):
         robustness(PUBLISHED, FEATURES.drop(columns="cardinality"))
-    with pytest.raises(ls.InputError, match="`baselines`"):
-        effects(PUBLISHED, baselines={"metric": "exact"})
-    with pytest.raises(ls.InputError, match="occurs"):
-        effects(PUBLISHED, baselines={"dataset": "iris"})
-    with pytest.raises(ls.InputError, match="`models`"):
-        fit_statistics(PUBLISHED)
     with pytest.raises(ls.errors.UnknownNameError, match="effect"):
         published_table("effect")

@@ -9,26 +9,29 @@ from scipy.optimize import minimize
 from score_tables import make_scores
 
 import labelsure as ls
+from labelsure.study.conclusions import published_table
 from labelsure.study.mixture import (
     PENALTIES,
     _cut,
     _halves,
     _Regression,
-    interval_edges,
     interval_table,
     mark_intervals,
-    mixture,
     mixture_replicates,
 )
-from labelsure.study.paper import published_table
+from labelsure.study.plan import Settings
 
 SCORES = make_scores(n=80, n_repeats=2)
-ONE = {"SE": "SE"}
+ONE = Settings(metrics=("exact",), candidates=("SE",), empty=0.0, n_replicates=1)
+
+
+def with_(**changes):
+    return ONE.model_copy(update=changes)
 
 
 @pytest.fixture(scope="module")
 def replicates():
-    return mixture_replicates(SCORES, models={"HP": "HP", **ONE}, n_replicates=2)
+    return mixture_replicates(SCORES, Settings(candidates=("HP",), empty=0.0, n_replicates=2))
 
 
 def test_every_held_out_row_is_counted_once(replicates):
@@ -46,16 +49,16 @@ def test_estimates_lie_in_their_intervals(replicates):
 
 
 def test_estimates_of_exact_match_are_near_the_accuracy():
-    part = mixture_replicates(SCORES, metrics="exact", models={"HP": "HP"}, n_replicates=6)
+    part = mixture_replicates(SCORES, with_(candidates=("HP",), n_replicates=6))
     error = (part["estimated"] - part["accuracy"]).abs()
     assert np.average(error, weights=part["n"]) < 0.08
 
 
 def test_the_interval_table_is_quantiles_of_the_replicates(replicates):
     table = interval_table(replicates)
-    chosen = table.query("metric == 'exact' and model == 'SE' and n_replicates == 2").iloc[0]
+    chosen = table.query("metric == 'exact' and model == 'MIX' and n_replicates == 2").iloc[0]
     values = replicates.query(
-        f"metric == 'exact' and model == 'SE' and predicted_low == {chosen['predicted_low']}"
+        f"metric == 'exact' and model == 'MIX' and predicted_low == {chosen['predicted_low']}"
     )["accuracy"]
     assert chosen["low"] == pytest.approx(np.quantile(values, 0.025))
     assert chosen["high"] == pytest.approx(np.quantile(values, 0.975))
@@ -107,9 +110,9 @@ def test_bold_is_the_closest_interval():
 
 
 def test_ends_of_intervals_belong_to_the_lower_one():
-    edges = interval_edges("exact")
     cut = _cut("exact", np.array([0.0, 0.1, 0.1000001, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]))
-    assert cut["predicted_low"].tolist() == [edges[0], edges[1], edges[-2]]
+    assert cut["predicted_low"].tolist() == [0.0, 0.1, 0.9]
+    assert cut["predicted_high"].tolist() == [0.1, 0.2, 1.0]
     assert cut["n"].tolist() == [2, 1, 1]
     assert cut["accuracy"].tolist() == [0.5, 1.0, 1.0]
 
@@ -117,39 +120,27 @@ def test_ends_of_intervals_belong_to_the_lower_one():
 def test_a_split_by_instance_keeps_all_classifiers_on_one_side():
     pooled = SCORES.query("repeat == 0").reset_index(drop=True)
     keys = [pooled["dataset"], pooled["instance"]]
-    for fitted in _halves(pooled, 3, True, 0):
+    for fitted in _halves(pooled, with_(by_instance=True, n_replicates=3)):
         sides = pd.Series(fitted).groupby(keys).nunique()
         assert (sides == 1).all()
         assert fitted.mean() == pytest.approx(0.5, abs=0.01)
-    by_row = next(_halves(pooled, 1, False, 0))
+    by_row = next(_halves(pooled, ONE))
     assert pd.Series(by_row).groupby(keys).nunique().max() == 2
 
 
-def test_a_mixture_is_repeatable_and_takes_another_repeat_on_request():
-    def table(**settings):
-        return mixture(SCORES, metrics="exact", models=ONE, n_replicates=1, **settings)
-
-    first = table()
-    pd.testing.assert_frame_equal(first, table(repeat=0))
-    assert not first.equals(table(repeat=1))
-    assert not first.equals(table(random_state=1))
-    assert not first.equals(table(by_instance=True))
-
-
-def test_jaccard_is_modelled_by_rates_or_by_its_value():
-    def estimates(response):
-        return mixture_replicates(
-            SCORES, metrics="jaccard", models=ONE, n_replicates=1, response=response, empty=1.0
-        )
-
-    assert not estimates("rates").equals(estimates("value"))
+def test_a_mixture_is_repeatable_and_of_the_first_repeat():
+    first = mixture_replicates(SCORES, ONE)
+    pd.testing.assert_frame_equal(first, mixture_replicates(SCORES.query("repeat == 0"), ONE))
+    assert not first.equals(mixture_replicates(SCORES.query("repeat == 1"), ONE))
+    assert not first.equals(mixture_replicates(SCORES, with_(seed=1)))
+    assert not first.equals(mixture_replicates(SCORES, with_(by_instance=True)))
 
 
 @pytest.mark.parametrize(("metric", "weights"), [("exact", None), ("jaccard", (1, 1, 1, 0))])
 def test_rates_minimise_the_ridge_objective(metric, weights):
     """Against a general minimiser of the oracle's objective, with slopes by data set."""
     pooled = SCORES.query("repeat == 0").iloc[::9].reset_index(drop=True)
-    regression = _Regression.read(pooled, metric, ("SE",), 0.0, by_rates=True)
+    regression = _Regression.read(pooled, metric, ("SE",), 0.0)
     rows, penalty = np.arange(len(pooled)), 1e-3
     counts = regression.counts
     w = counts.sum(axis=1)
@@ -166,45 +157,52 @@ def test_rates_minimise_the_ridge_objective(metric, weights):
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     if metric == "exact":  # scikit-learn has one set of coefficients for two classes
         penalty /= 2
-    rates = regression.rates(rows, rows, penalty)
+    rates = regression.fit(rows, rows).rates(penalty)
     np.testing.assert_allclose(rates, expected, atol=2e-3)
     if weights is not None:
         others, estimated = regression.estimate(rows % 2 == 0, 1e-3)
-        tp, fp, fn, _ = regression.rates(rows[::2], others, 1e-3).T
+        tp, fp, fn, _ = regression.fit(rows[::2], others).rates(1e-3).T
         np.testing.assert_allclose(estimated, tp / (tp + fp + fn))
 
 
 def test_the_penalty_has_the_least_cross_validated_deviance():
     regression = _Regression.read(
-        SCORES.query("repeat == 0").reset_index(drop=True), "exact", ("SE",), 0.0, by_rates=True
+        SCORES.query("repeat == 0").reset_index(drop=True), "exact", ("SE",), 0.0
     )
     half = np.arange(len(regression.counts)) % 2 == 0
     chosen = regression.choose_penalty(half, 0)
-    assert np.abs(np.log10(chosen / PENALTIES)).min() < 0.51
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(half))
+    folds = [(rows[np.arange(len(rows)) % 10 != k], rows[k::10]) for k in range(10)]
+
+    def deviance(penalty):
+        return -sum(
+            (
+                regression.counts[others] * np.log(regression.fit(fitted, others).rates(penalty))
+            ).sum()
+            for fitted, others in folds
+        )
+
+    coarse = min(PENALTIES, key=deviance)  # all of them, not only downhill
+    finer = [coarse * factor for factor in (1, 10**-0.5, 10**0.5)]
+    assert chosen == pytest.approx(min(finer, key=deviance))
     noise = regression.columns.copy()
     np.random.default_rng(0).shuffle(noise)
     assert replace(regression, columns=noise).choose_penalty(half, 0) > chosen
 
 
 def test_messages():
-    with pytest.raises(ls.InputError, match="score"):
-        mixture(SCORES, repeat=7)
-    with pytest.raises(ls.InputError, match="`instance`"):
-        mixture(SCORES.drop(columns="instance"), by_instance=True)
-    with pytest.raises(ls.errors.UnknownNameError, match="Unknown metric 'hammming'"):
-        mixture(SCORES, metrics="hammming")
-    with pytest.raises(ls.errors.UnknownNameError, match="response"):
-        mixture(SCORES, response="rate")
+    with pytest.raises(ls.InputError, match="instance"):
+        mixture_replicates(SCORES.drop(columns="instance"), with_(by_instance=True))
 
 
 def test_a_data_set_that_a_half_does_not_hold_is_not_estimated_from_it():
     tiny = make_scores(n=2, datasets={"tiny": 3}, classifiers=("ECC",), n_repeats=1, seed=1)
     odd = make_scores(n=1, datasets={"scene": 4}, classifiers=("net",), n_repeats=1, seed=2)
     scores = pd.concat([SCORES.query("repeat == 0"), tiny, odd], ignore_index=True)
-    replicates = mixture_replicates(scores, metrics="exact", models=ONE, n_replicates=8)
+    replicates = mixture_replicates(scores, with_(n_replicates=8)).query("model == 'SE'")
     n = replicates.groupby("replicate")["n"].sum()
     estimated = []
-    for half in _halves(scores, 8, False, 0):
+    for half in _halves(scores, with_(n_replicates=8)):
         fitted, others = scores[half], scores[~half]
         known = [
             row.dataset in set(fitted["dataset"]) and row.classifier in set(fitted["classifier"])
@@ -217,13 +215,12 @@ def test_a_data_set_that_a_half_does_not_hold_is_not_estimated_from_it():
 
 def test_too_few_rows_to_halve():
     three = make_scores(n=3, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
-    replicates = mixture_replicates(three, n_replicates=1)
+    replicates = mixture_replicates(three, ONE)
     assert replicates.empty
     assert list(replicates.columns) == [
         "metric", "model", "replicate", "predicted_low", "predicted_high", "n", "estimated",
         "accuracy",
     ]  # fmt: skip
-    with pytest.raises(ls.InputError, match="repeat"):
-        mixture(three, n_replicates=1)
+    assert interval_table(replicates).empty
     four = make_scores(n=4, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
-    assert mixture_replicates(four, metrics="exact", models=ONE, n_replicates=1)["n"].sum() == 2
+    assert mixture_replicates(four, ONE).query("model == 'SE'")["n"].sum() == 2

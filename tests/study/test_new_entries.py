@@ -77,9 +77,9 @@ def test_tables_have_the_titles_of_new_entries(study):
 
 def test_figures_and_the_comparison_know_new_entries(study):
     _, folder = study
-    assert "f2" in (folder / "figures" / "calibration.svg").read_text()
+    assert "F2 Score" in (folder / "tables" / "README.md").read_text()
     assert len(list((folder / "figures").iterdir())) == 8
-    assert check_against_paper(folder, n_jobs=1).settings["metrics"] == "exact, f2"
+    assert len(check_against_paper(folder, n_jobs=1).conclusions) == 19
 
 
 def test_the_summary_has_columns_and_rows_for_new_entries(study, capsys):

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelsure.errors import DataError, InputError, UnknownNameError
-from labelsure.study.analyses import AnalysisSettings
 from labelsure.study.cells import plan_cells
-from labelsure.study.plan import Plan, load_plan, shipped_plans
+from labelsure.study.plan import Plan, Settings, load_plan, shipped_plans
 
 GOOD = """
 [base]
@@ -225,9 +224,10 @@ def test_whatever_parameters_a_plan_has_it_survives_being_written_and_read(param
     assert Plan.from_dict(tomllib.loads(tomli_w.dumps(plan.to_dict()))) == plan
 
 
-def test_settings_of_the_analyses_come_from_the_plan():
+def test_a_plan_is_the_settings_of_its_analyses():
     changes = {"metrics": ["f1"], "candidates": ["SE"], "empty": 0.25, "seed": 3}
     changes |= {"n_replicates": 4, "by_instance": True}
     plan = Plan.from_dict({**load_plan("quick").to_dict(), **changes})
-    expected = AnalysisSettings(("f1",), ("SE",), 0.25, True, 4, "rates", 3)
-    assert AnalysisSettings.from_plan(plan) == expected
+    own = Settings(**changes)
+    assert all(getattr(plan, name) == getattr(own, name) for name in Settings.model_fields)
+    assert plan.rank_candidates == ("SE",)

@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
 
-from labelsure.study.analyses import AnalysisSettings, run_analyses
+from labelsure.study.analyses import Analyses
+from labelsure.study.conclusions import published_table
 from labelsure.study.figures import (
+    accepted_curves,
     plot_accepted,
     plot_calibration,
     plot_candidates,
@@ -16,24 +18,23 @@ from labelsure.study.figures import (
 )
 from labelsure.study.linear_models import effects, robustness
 from labelsure.study.mixture import mark_intervals
-from labelsure.study.paper import published_table
-from labelsure.study.plan import Plan, load_plan
+from labelsure.study.plan import Plan, Settings, load_plan
 from labelsure.study.report import write_report
 from labelsure.study.run import StudyRun
 from labelsure.study.tables import (
-    LeftOut,
     PrintedTable,
     clustered_table,
     correlation_table,
-    effects_table,
     in_sections,
     interval_tables,
     make_study_tables,
-    robustness_table,
+    models_table,
     worked_example_table,
 )
 
-PUBLISHED = published_table("correlations").assign(repeat=0)
+PUBLISHED = published_table("correlations").assign(
+    repeat=0, association="kendall", n=10, difference=np.nan, standard_error=np.nan
+)
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
 
 
@@ -47,8 +48,8 @@ def analyses():
         best_jaccard_gap=0.0,
     )
     scores["true_expected_exact"] = scores["expected_exact"].where(scores["dataset"] == "scene")
-    settings = AnalysisSettings(n_replicates=1, metrics=("exact", "jaccard"))
-    return run_analyses(scores, make_features(DATASETS), settings)
+    settings = Settings(n_replicates=1, metrics=("exact", "jaccard"))
+    return Analyses(scores, make_features(DATASETS), settings)
 
 
 def rows_of(text):
@@ -56,8 +57,18 @@ def rows_of(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_the_papers_correlations_print_as_the_paper_prints_them():
-    rows = rows_of(correlation_table(PUBLISHED, "exact", "kendall").to_markdown())
+def as_models(found, analysis, association="kendall"):
+    """Return what `effects` or `robustness` gives as the models of a study."""
+    named = found.rename(columns={"metric": "of", "candidate": "of"})
+    return named.assign(association=association, analysis=analysis, repeat=-1)
+
+
+def test_correlations_print_as_the_paper_prints_them():
+    # With differences that are as significant as the paper's arrows say.
+    levels = PUBLISHED["arrows"].str.len().map({0: 1.0, 1: 1.7, 2: 2.0, 3: 3.0})
+    signs = PUBLISHED["arrows"].str[:1].map({"+": 1.0, "-": -1.0}).fillna(0.5)
+    tested = PUBLISHED.assign(difference=signs * levels * 0.01, standard_error=0.01)
+    rows = rows_of(correlation_table(tested, "exact", "kendall").to_markdown())
     assert rows[0] == ["Method", "HP, ME", "TG", "SE", "CE, CS, GI"]
     assert rows[2] == ["*Emotions*", "", "", "", ""]
     assert rows[3] == ["ECC", "0.2595", "0.1695 ↓↓↓", "0.2345", "0.2523"]
@@ -67,7 +78,7 @@ def test_the_papers_correlations_print_as_the_paper_prints_them():
 
 
 def test_the_papers_effects_print_row_for_row():
-    table = effects_table(effects(PUBLISHED), "kendall", spelled=True)
+    table = models_table(as_models(effects(PUBLISHED), "effects"), "kendall", "effects")
     rows = rows_of(table.to_markdown())
     assert rows[0] == ["", "Exact", "Jaccard", "Hamming"]
     assert rows[2][0] == "*Expected Accuracy Function Bias (Baseline: High Prob)*"
@@ -85,9 +96,9 @@ def test_the_papers_effects_print_row_for_row():
 
 def test_sets_and_classifiers_stand_in_the_order_of_the_plan(analyses):
     scores = analyses.scores.iloc[::-1].reset_index(drop=True)
-    settings = AnalysisSettings(n_replicates=1, metrics=("exact",))
-    turned = run_analyses(scores, analyses.features.iloc[::-1], settings)
-    tables = {table.name: table for table in make_study_tables(turned, {})}
+    settings = Settings(n_replicates=1, metrics=("exact",))
+    turned = Analyses(scores, analyses.features.iloc[::-1], settings)
+    tables = {table.name: table for table in make_study_tables(turned)}
     sets = ["Yeast", "Scene", "Emotions"]
     assert tables["datasets"].frame[""].tolist() == sets
     assert list(dict.fromkeys(tables["kendall_exact"].frame.index)) == sets
@@ -100,7 +111,9 @@ def test_sets_and_classifiers_stand_in_the_order_of_the_plan(analyses):
 def test_names_with_capitals_of_their_own_keep_them():
     names = {"ECC": "XGBoost", "CT": "mixture", "Indep": "LP"}
     renamed = PUBLISHED.assign(classifier=PUBLISHED["classifier"].replace(names))
-    rows = rows_of(effects_table(effects(renamed), "kendall", spelled=True).to_markdown())
+    rows = rows_of(
+        models_table(as_models(effects(renamed), "effects"), "kendall", "effects").to_markdown()
+    )
     titles = [row[0] for row in rows]
     assert "*Classifier Bias (Baseline: XGBoost)*" in titles
     assert {"LP", "Mixture"} <= set(titles)
@@ -112,15 +125,16 @@ def test_errors_stand_beside_estimates_or_below():
     found = robustness(PUBLISHED, features)
     row = found.query("candidate == 'SE' and term == 'CT'").iloc[0]
     estimate, error = f"{row['estimate']:.3f}", f"({row['standard_error']:.3f})"
-    beside = rows_of(robustness_table(found, "kendall", below=False).to_markdown())
-    below = rows_of(robustness_table(found, "pearson", below=True).to_markdown())
+    models = pd.concat([as_models(found, "robustness", name) for name in ("kendall", "pearson")])
+    beside = rows_of(models_table(models, "kendall", "robustness").to_markdown())
+    below = rows_of(models_table(models, "pearson", "robustness").to_markdown())
     titles = [row[0] for row in beside]
     assert titles.index("Hamming") == titles.index("Jaccard") - 1
     assert beside[titles.index("CT")][3] == f"{estimate} {error}"
     at = [row[0] for row in below].index("CT")
     assert (below[at][3], below[at + 1][3]) == (estimate, error)
     assert estimate == "0.015"
-    note = clustered_table(found, "kendall").note
+    note = clustered_table(models, "kendall", 6).note
     assert "6 data sets and 4 features of the data leave 1 degree of freedom." in note
 
 
@@ -153,21 +167,29 @@ def test_a_table_in_its_three_forms():
         ("", ["c", "2 ↓↓"]),
     ]
     frame = in_sections(rows, ["", "x_1"])
-    table = PrintedTable("t", "100% & more", frame, "a *note*", {"C": "0.1"})
+    table = PrintedTable("t", "100% & more", frame, "a *note*")
     assert table.to_markdown() == (
         "### 100% & more\n\n"
         "|            |        x_1 |\n"
-        "|:-----------|-----------:|\n"
+        "| :--------- | ---------: |\n"
         "| *part_one* |            |\n"
         "| a\\|b       | 1.0 \\*\\*\\* |\n"
         "| d          |       3.10 |\n"
         "| c          |       2 ↓↓ |\n\n"
-        "a \\*note\\*\n\nSettings: C 0.1.\n"
+        "a \\*note\\*\n"
     )
     latex = table.to_latex()
-    assert latex.startswith("% C: 0.1\n\\begin{table}")
+    assert latex.splitlines()[2:5] == [
+        r"\documentclass{article}",
+        r"\usepackage{booktabs}",
+        r"\begin{document}",
+    ]
+    assert latex.endswith("\\end{document}\n")
     assert r"\caption[100\% \& more]{100\% \& more. a *note*}" in latex
-    assert "\\midrule\n\\rlap{\\textit{part\\_one}} &  \\\\\na$|$b & 1.0 *** \\\\\nd &" in latex
+    assert (
+        "\\midrule\n\\multicolumn{2}{l}{\\textit{part\\_one}} \\\\\na$|$b & 1.0 *** \\\\\nd &"
+        in latex
+    )
     assert r"c & 2 $\downarrow$$\downarrow$ \\" in latex
     parsed = list(csv.reader(io.StringIO(table.to_csv())))
     assert parsed == [["section", "", "x_1"], *([section, *row] for section, row in rows)]
@@ -185,15 +207,14 @@ def test_an_empty_table_has_its_head():
     assert table.to_dict()["rows"] == []
 
 
-def test_every_table_is_there_and_says_its_settings(analyses):
-    tables = make_study_tables(analyses, {"C": "0.1"})
+def test_every_table_is_there_the_main_one_first(analyses):
+    tables = make_study_tables(analyses)
     names = [table.name for table in tables]
     assert names == [
-        "worked_example", "datasets", "kendall_exact", "kendall_jaccard", "kendall_effects",
-        "kendall_robustness", "pearson_effects", "pearson_robustness", "intervals_exact",
-        "intervals_jaccard", "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
-        "pearson_robustness_clustered", "kendall_spread", "kendall_tests", "true_accuracy",
-        "optimal_decisions",
+        "accuracy", "kendall_effects", "kendall_robustness", "kendall_exact", "kendall_jaccard",
+        "pearson_effects", "pearson_robustness", "intervals_exact", "intervals_jaccard", "datasets",
+        "worked_example", "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
+        "pearson_robustness_clustered", "true_accuracy", "optimal_decisions",
     ]  # fmt: skip
     (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]
     assert clustered.note.startswith(
@@ -201,8 +222,15 @@ def test_every_table_is_there_and_says_its_settings(analyses):
     )
     headings = list(dict.fromkeys(clustered.frame.index))
     assert headings == ["HP", "TG", "SE", "CE"]  # in the paper's order
-    for table in tables:
-        assert table.to_markdown().endswith("Settings: C 0.1.\n")
+
+
+def test_the_main_table_has_actual_and_expected_means(analyses):
+    table = make_study_tables(analyses)[0]
+    scores = analyses.scores.query("dataset == 'scene' and classifier == 'CT'")
+    actual = ((scores["fp"] + scores["fn"]) == 0).mean()
+    expected = scores["expected_exact"].mean()
+    row = table.frame.loc["Scene"].set_index("Method").loc["CT"]
+    assert row["Exact Match"] == f"{actual:.3f} ({expected:.3f})"
 
 
 def run_of(scores, features, folder, **changes):
@@ -218,15 +246,36 @@ def test_files_of_a_study(analyses, tmp_path):
     written = write_report(run, n_jobs=1)
     names = {path.relative_to(tmp_path).as_posix() for path in written}
     assert all(path.stat().st_size > 50 for path in written)
-    for name in ("kendall_effects", "intervals_exact", "datasets"):
+    for name in ("accuracy", "kendall_effects", "intervals_exact", "datasets"):
         assert {f"tables/{name}.{suffix}" for suffix in ("md", "tex", "csv")} <= names
     for name in ("example_distributions", "candidates", "calibration", "accepted"):
         assert {f"figures/{name}.png", f"figures/{name}.svg"} <= names
-    assert "base.C 0.1" in (tmp_path / "tables/kendall_effects.md").read_text()
-    assert "base.C 0.1" in (tmp_path / "figures/accepted.svg").read_text()
-    settings = pd.read_csv(tmp_path / "tables/settings.csv").set_index("setting")["value"]
-    assert settings["candidates"] == "HP, SE"
-    assert (settings["n_replicates"], settings["response"]) == ("1", "rates")
+    readme = (tmp_path / "tables/README.md").read_text()
+    rows = {row[0]: row[2] for row in rows_of(readme) if len(row) == 3}
+    assert list(rows)[2] == "`accuracy`"
+    assert rows["`kendall_effects`"] == "Table 5 (Analysis 1)"
+    listed = {path.stem for path in written if path.suffix == ".md"} - {"README"}
+    assert {name.strip("`") for name in list(rows)[2:]} == listed
+    frame = pd.read_csv(tmp_path / "tables/values_models.csv")
+    assert set(frame["repeat"]) == {-1, 0, 1}
+
+
+def test_a_figure_is_drawn_again_only_if_its_inputs_have_changed(analyses, tmp_path):
+    def drawn_at(scores):
+        write_report(run_of(scores, analyses.features, tmp_path), n_jobs=1)
+        return {path.name: path.stat().st_mtime_ns for path in (tmp_path / "figures").iterdir()}
+
+    first = drawn_at(analyses.scores)
+    assert drawn_at(analyses.scores) == first
+    (tmp_path / "figures/accepted.svg").unlink()
+    again = drawn_at(analyses.scores)
+    assert {name for name in again if again[name] != first[name]} == {
+        "accepted.svg",
+        "accepted.png",
+    }
+    other = drawn_at(analyses.scores[40:])
+    changed = {name for name in other if other[name] != again[name]}
+    assert changed == {"calibration.svg", "calibration.png"}  # CT's predictions are the same
 
 
 def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_path):
@@ -265,85 +314,54 @@ def test_figures_draw_what_they_say(analyses):
     assert ends == pytest.approx([1.0] * 6)
     third = [line.get_ydata()[100] for line in panels[1].lines]
     assert third == pytest.approx([0.0] * 6, abs=1e-12)
-    calibration = plot_calibration(analyses.intervals).axes
-    assert [ax.get_title() for ax in calibration] == ["exact", "jaccard"]
-    for ax in calibration:
+    intervals = analyses.intervals
+    calibration = plot_calibration(intervals).axes
+    assert [ax.get_title() for ax in calibration] == ["Exact match", "Jaccard"]
+    assert len({(*ax.get_xlim(), *ax.get_ylim()) for ax in calibration}) == 1
+    for ax, metric in zip(calibration, ("exact", "jaccard"), strict=True):
         diagonal = ax.lines[0]
-        assert diagonal.get_label() == "Oracle"
+        assert diagonal.get_label() == "ideal"
         assert (*diagonal.get_xdata(), *diagonal.get_ydata()) == (0, 1, 0, 1)
-        part = analyses.intervals[analyses.intervals["metric"] == ax.get_title()]
-        drawn = part[(part["model"] == "HP") & part["low"].notna()]
+        part = intervals[(intervals["metric"] == metric) & (intervals["model"] == "HP")]
+        drawn = part[part["n"] >= 10]
+        assert 0 < len(drawn) < len(part)  # bins of few instances are left out
         (line,) = [line for line in ax.lines[1:] if len(line.get_xdata()) == len(drawn)][:1]
         assert line.get_xdata() == pytest.approx(drawn["estimated"])
         assert line.get_ydata() == pytest.approx(drawn["accuracy"])
-    accepted = plot_accepted(analyses.scores)
+    handles = calibration[0].get_legend_handles_labels()[1]
+    assert "High probability (HP)" in handles
+    curves = accepted_curves(analyses)
+    assert curves["coverage"].min() >= 10 / 40
+    accepted = plot_accepted(curves)
     drawn = [ax for ax in accepted.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["emotions", "scene", "yeast"]
     last = {round(float(line.get_ydata()[-1]), 12) for line in drawn[0].lines}
     assert len(last) == 1  # everything accepted: the same mean whatever the order
+    colours = [[line.get_color() for line in ax.lines] for ax in drawn]
+    assert colours[0] == colours[1] == colours[2]
+    assert len(set(colours[0])) == 4
 
 
 def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
-    assert profile.n_labels == pytest.approx(np.log2(3))
+    assert profile.n_bits == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
 
 
-SENTENCE = "`correlations` must hold at least one that is defined, got none."
-
-
-def test_a_table_that_cannot_be_made_holds_the_reason_and_all_others_are_written(tmp_path):
+def test_a_table_without_rows_is_left_out_and_all_others_are_written(tmp_path):
     # Every prediction is right, as those of a constant label are: there is nothing to correlate.
     scores = make_scores(n=12, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
     scores = scores.assign(tp=1, fp=0, fn=0, tn=1)
-    said = []
     run = run_of(scores, make_features({"mine": 2}, n_repeats=1), tmp_path)
-    written = write_report(run, n_jobs=1, note=said.append)
-    assert all(path.stat().st_size > 0 for path in written)
-    names = [
-        f"{association}_{kind}"
-        for kind in ("effects", "robustness", "robustness_clustered")
-        for association in ("kendall", "pearson")
-    ]
-    for name in names:
-        text = (tmp_path / f"tables/{name}.md").read_text()
-        head, _, *rows = rows_of(text)
-        assert (head, rows) == (["This table could not be made"], [[SENTENCE]])
-        assert text.startswith(f"### {name.replace('_', ' ').capitalize()}\n")
-    assert SENTENCE in (tmp_path / "tables/values_pearson_effects.csv").read_text()
-    left_out = {path.name for path in written if SENTENCE in read_if_text(path)}
-    assert "kendall_exact.md" not in left_out
-    assert "intervals_exact.md" not in left_out
-    assert len(left_out) == 3 * len(names) + 4
-    (sentence,) = said
-    assert sentence.startswith("Could not be made: kendall_effects, kendall_robustness, ")
-    assert sentence.endswith(f", values_pearson_robustness. {SENTENCE}")
-
-
-def read_if_text(path):
-    return path.read_text() if path.suffix in {".md", ".csv", ".tex"} else ""
+    names = {path.name for path in write_report(run, n_jobs=1)}
+    assert {"accuracy.md", "kendall_exact.md", "intervals_exact.md", "values_models.csv"} <= names
+    assert not [name for name in names if name.endswith(("effects.md", "robustness.md"))]
 
 
 def test_three_rows_are_too_few_for_models_of_accuracy_but_not_for_the_rest(tmp_path):
     scores = make_scores(n=3, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
-    said = []
     run = run_of(scores, make_features({"mine": 2}, n_repeats=1), tmp_path)
-    write_report(run, n_jobs=1, note=said.append)
-    (sentence,) = [text for text in said if "intervals_exact" in text]
-    assert sentence == (
-        "Could not be made: intervals_exact, values_intervals, calibration. The score table must "
-        "have enough rows for a half of them to fit a model of accuracy and the other half to "
-        "test it, at least 4 in one repeat, got fewer."
-    )
-    drawn = (tmp_path / "figures/calibration.svg").read_text()
-    assert "This figure could not be made" in drawn
-    assert (tmp_path / "tables/kendall_exact.md").is_file()
-    assert write_report(run, n_jobs=1)  # from the fits that are kept, and without anyone to tell
-
-
-def test_only_our_own_errors_are_left_out():
-    def fail():
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        LeftOut().make_or_say("table", fail, str)
+    names = {path.name for path in write_report(run, n_jobs=1)}
+    assert "intervals_exact.md" not in names
+    assert {"kendall_exact.md", "calibration.svg"} <= names
+    assert write_report(run, n_jobs=1)  # from the fits that are kept

@@ -38,12 +38,6 @@ def test_a_small_file(tmp_path):
     assert list(data.X.columns) == list(data.feature_names)
 
 
-def test_nominal_features_as_positions(tmp_path):
-    data = read(tmp_path, HEADER + ROWS, nominal="ordinal")
-    assert data.feature_names == ("degrees", "sky")
-    np.testing.assert_array_equal(data.X["sky"], [0, 2, 1])
-
-
 def test_a_missing_nominal_feature_is_missing_in_all_its_columns(tmp_path):
     data = read(tmp_path, HEADER + "1,0,12.5,?\n1,0,12.5,grey\n")
     assert data.X.iloc[0, 1:].isna().all()
@@ -150,8 +144,8 @@ def test_quoted_values_keep_commas_braces_and_percent_signs(tmp_path):
         "'a, b','one % two',0\n'c } d',\"a 'b'\",1\n'e %f',?,0\n'it\\'s','x',0 % c\n"
         '"it\'s not", bare ,0\n'
     )
-    data = read(tmp_path, text, labels="y", nominal="ordinal")
-    np.testing.assert_array_equal(data.X["v"], [0, 1, 2, 3, 4])
+    data = read(tmp_path, text, labels="y")
+    np.testing.assert_array_equal(data.X.iloc[:, :5], np.eye(5))
     assert data.X["t"].iloc[[0, 1, 3, 4]].tolist() == ["one % two", "a 'b'", "x", "bare"]
     assert data.X["t"].isna().tolist() == [False, False, True, False, False]
 
@@ -186,19 +180,11 @@ SPARSE = """@relation 'tags: -C 2'
 
 
 def test_sparse_rows(tmp_path):
-    data = read(tmp_path, SPARSE, nominal="ordinal")
+    data = read(tmp_path, SPARSE)
     assert sparse.issparse(data.X)
     assert data.X.format == "csr"
     # What is left out is 0, or the first declared value: 1 for b.
     np.testing.assert_array_equal(data.Y, [[1, 1], [0, 0], [0, 1], [0, 1]])
-    assert data.feature_names == ("w1", "colour", "w2", "flag")
-    nan = np.nan
-    expected = [[3.5, 0, 0, 1], [0, 2, 0, 0], [0, 0, 0, 1], [0, nan, nan, 1]]
-    np.testing.assert_array_equal(data.X.toarray(), expected)
-
-
-def test_sparse_rows_one_hot(tmp_path):
-    data = read(tmp_path, SPARSE)
     names = ("w1", "colour=red", "colour=green", "colour=blue", "w2", "flag")
     assert data.feature_names == names
     nan = np.nan
@@ -222,12 +208,10 @@ def test_numeric_labels(tmp_path):
 def test_sparse_and_dense_rows_mean_the_same(tmp_path):
     dense = "1,1,3.5,red,0,yes\n0,0,0,blue,0,no\n0,1,0,red,0,yes\n0,1,0,?,?,yes\n"
     head = SPARSE[: SPARSE.index("{0 1,")]
-    for nominal in ("onehot", "ordinal"):
-        a = read(tmp_path, SPARSE, nominal=nominal)
-        b = read(tmp_path, head + dense, nominal=nominal, name="dense.arff")
-        np.testing.assert_array_equal(a.X.toarray(), b.X.to_numpy())
-        np.testing.assert_array_equal(a.Y, b.Y)
-        assert a.feature_names == b.feature_names
+    a, b = read(tmp_path, SPARSE), read(tmp_path, head + dense, name="dense.arff")
+    np.testing.assert_array_equal(a.X.toarray(), b.X.to_numpy())
+    np.testing.assert_array_equal(a.Y, b.Y)
+    assert a.feature_names == b.feature_names
 
 
 BROKEN = {
@@ -344,8 +328,3 @@ def test_lists_of_values_that_would_take_backtracking_for_ever(tmp_path):
     text = f"@relation r\n@attribute a {{{values} x}}\n@data\nv1\n"
     with pytest.raises(ls.DataError, match="Quote values"):
         read(tmp_path, text, labels=1)
-
-
-def test_an_unknown_encoding_of_nominal_features(tmp_path):
-    with pytest.raises(ls.errors.UnknownNameError, match="Did you mean 'onehot'"):
-        read(tmp_path, HEADER + ROWS, nominal="one-hot")

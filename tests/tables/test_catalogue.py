@@ -133,7 +133,6 @@ def test_labels_are_chosen_after_loading():
         ({"name": "emotion"}, "Unknown data set 'emotion'. Did you mean 'emotions'?"),
         ({"name": 3}, "Unknown data set 3"),
         ({"name": "digits", "source": "disk"}, "Unknown source 'disk'. Known: file, embedded"),
-        ({"name": "digits", "nominal": "hot"}, "Unknown encoding of nominal features 'hot'"),
         ({"name": "stare"}, "'stare' must be read from a file. Put stare.arff into a folder"),
         ({"name": "yeast", "source": "file"}, "must be read from a folder, but none is named"),
         (
@@ -346,5 +345,4 @@ def test_openml_on_recorded_answers(monkeypatch, tmp_path):
     again = ls.load_dataset("emotions")  # from scikit-learn's own cache
     pd.testing.assert_frame_equal(again.X, data.X)
     assert again.checksum == data.checksum
-    ls.load_dataset("emotions", nominal="ordinal")
     assert len(requests) == n_requests

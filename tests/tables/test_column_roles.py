@@ -297,19 +297,18 @@ def proteins(n_rows, kind="nominal", is_sparse=False):
     return arff(rows, f"protein {declared}", "x numeric", "y {0,1}")
 
 
-@pytest.mark.parametrize("nominal", ["onehot", "ordinal"])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_an_id_is_asked_about(tmp_path, nominal, is_sparse):
+def test_an_id_is_asked_about(tmp_path, is_sparse):
     text = proteins(20, is_sparse=is_sparse)
-    assert refusal(tmp_path, text, "genes.arff", nominal=nominal) == (
+    assert refusal(tmp_path, text, "genes.arff") == (
         "The nominal column 'protein' of genes.arff must repeat some of its values to be a "
         "feature, all 20 are different, as those of an id are. Pass index='protein' to name the "
         "rows by it, or drop=['protein'] to leave it out."
     )
     path = tmp_path / "genes.arff"
-    assert ls.read_dataset(path, "y", nominal=nominal, drop="protein").feature_names == ("x",)
+    assert ls.read_dataset(path, "y", drop="protein").feature_names == ("x",)
     if not is_sparse:
-        data = ls.read_dataset(path, "y", nominal=nominal, index="protein")
+        data = ls.read_dataset(path, "y", index="protein")
         assert data.feature_names == ("x",)
         assert list(data.X.index[:2]) == ["P0", "P1"]
 

@@ -211,7 +211,6 @@ def all_forms(folder):
     lists = pd.DataFrame({"id": SCORES["id"], "scores": SCORES[NAMES].to_numpy().tolist()})
     lists.to_parquet(folder / "lists.parquet")
     np.save(folder / "p.npy", SCORES[NAMES].to_numpy())
-    np.savez(folder / "p.npz", scores=SCORES[NAMES].to_numpy(), other=[1])
     TRUTH.to_csv(folder / "t.csv", index=False)
     np.save(folder / "t.npy", TRUTH[NAMES].to_numpy())
     TRUTH[NAMES].to_csv(folder / "t_plain.csv", index=False)
@@ -235,7 +234,6 @@ def all_forms(folder):
         "lists": ("lists.parquet", "t.csv", {}),
         "an array": ("p.npy", "t_plain.csv", {}),
         "two arrays": ("p.npy", "t.npy", names),
-        "one of several arrays": ("p.npz:scores", "t.npy", names),
         "text": ("p.csv", "t_text.csv", {"sep": ";", "labels": "cold, wet,calm"}),
         "names": ("p.csv", "t.jsonl", {}),
         "pairs": ("pairs.jsonl", "t_plain.csv", names),
@@ -253,7 +251,7 @@ def forms(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", [
-    "CSV", "another order", "lists", "an array", "two arrays", "one of several arrays", "text",
+    "CSV", "another order", "lists", "an array", "two arrays", "text",
     "names", "pairs", "pairs by id", "zero-shot", "zero-shot by columns", "one column of several",
 ])  # fmt: skip
 def test_every_form_gives_the_same_model(forms, form, tmp_path):

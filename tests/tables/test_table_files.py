@@ -382,11 +382,10 @@ def test_an_index_without_a_name_is_no_column(tmp_path):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 3)])
-@pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_arrays(tmp_path, order, shape, suffix):
+def test_arrays(tmp_path, order, shape):
     array = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
-    path = tmp_path / f"t{suffix}"
-    (np.save if suffix == ".npy" else np.savez)(path, array)
+    path = tmp_path / "t.npy"
+    np.save(path, array)
     units = list_units(path, rows=2)
     assert [unit.n_rows for unit in units] == [2, 2, 1]
     parts = [read_unit(unit) for unit in units]
@@ -396,24 +395,6 @@ def test_arrays(tmp_path, order, shape, suffix):
     else:
         values = [value for part in parts for value in part["value"]]
         np.testing.assert_array_equal(np.array(values), array)
-
-
-def test_an_array_of_several_is_named_after_the_path(tmp_path):
-    path = tmp_path / "t.npz"
-    np.savez_compressed(path, scores=np.ones((3, 2)), other=np.zeros((3, 2)))
-    (unit,) = list_units(f"{path}:scores")
-    assert (unit.path, unit.array) == (str(path), "scores")
-    assert read_unit(unit).to_numpy().tolist() == [[1, 1]] * 3
-    np.savez_compressed(path, scores=np.full((3, 2), 2.0), other=np.zeros((3, 2)))
-    assert read_unit(unit).to_numpy().tolist() == [[2, 2]] * 3  # not what was read before
-    message = (
-        "The file 't.npz' must hold one array, or be followed by the name of one, got several; it "
-        "holds scores, other. Write e.g. 't.npz:scores'."
-    )
-    with pytest.raises(ls.InputError, match=re.escape(message)):
-        list_units(path)
-    with pytest.raises(ls.InputError, match="holds"):
-        list_units(f"{path}:none")
 
 
 # Sparse matrices
@@ -437,11 +418,6 @@ def test_sparse_matrices(tmp_path, layout, make):
     )
 
 
-def test_a_part_of_a_sparse_matrix_can_be_named(tmp_path):
-    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array([[0.5, 0], [0, 1]]))
-    assert read_table(f"{tmp_path / 't.npz'}:data")["value"].tolist() == [0.5, 1]
-
-
 def test_sparse_matrices_of_a_folder(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0.5, 0]]))
     sparse.save_npz(tmp_path / "b.npz", sparse.csr_array([[0, 1.0]]))
@@ -451,7 +427,7 @@ def test_sparse_matrices_of_a_folder(tmp_path):
     with pytest.raises(ls.DataError, match="lists"):
         list_units(tmp_path)
     np.savez(tmp_path / "c.npz", np.zeros((1, 2)))
-    with pytest.raises(ls.DataError, match=r"the same number of columns, 'a.npz' has .* has 2\."):
+    with pytest.raises(ls.DataError, match=r"'c.npz' must hold .* a sparse matrix"):
         list_units(tmp_path)
 
 
@@ -465,14 +441,14 @@ def save_parts(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indices": [0, 3]}, "must hold numbers as `numpy.save`, .* cannot be read"),
+        ({"indices": [0, 3]}, "must hold an array as `numpy.save` .* cannot be read"),
         ({"indices": [0, -1]}, "cannot be read"),
         ({"indptr": [0, 1, 9]}, "cannot be read"),
         ({"indptr": [0, 2]}, "cannot be read"),
         ({"shape": [2]}, "cannot be read"),
         ({"format": b"odd"}, "cannot be read"),
         ({"data": ["a", "b"]}, "cannot be read|must hold numbers, got"),
-        ({"data": [0.5, 1j]}, "The sparse matrix in 't.npz' must hold numbers, got complex128"),
+        ({"data": [0.5, 1j]}, "The matrix in 't.npz' must hold numbers, got complex128"),
         (
             {"indices": [2, 2], "indptr": [0, 0, 2]},
             r"list a column once, row 1 \(rows count from 0\) lists 2 twice. Save the matrix after",
@@ -489,7 +465,7 @@ def test_damaged_sparse_matrices(tmp_path, changes, message):
         list_units(save_parts(tmp_path / "t.npz", **changes))
     whole = save_parts(tmp_path / "t.npz")
     (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:-40])
-    with pytest.raises(ls.DataError, match="numbers"):
+    with pytest.raises(ls.DataError, match="cannot be read"):
         list_units(tmp_path / "cut.npz")
 
 
@@ -565,8 +541,8 @@ def save(path, content):
         ),
         ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be in UTF-8, it is in UTF-16."),
         ({"a.parquet": b"PAR1"}, "The file 'a.parquet' must be Parquet as its name says, but"),
-        ({"a.npy": b"no"}, "The file 'a.npy' must hold numbers as `numpy.save`, `numpy.savez`"),
-        ({"a.npz": b"no"}, "The file 'a.npz' must hold numbers as `numpy.save`, `numpy.savez`"),
+        ({"a.npy": b"no"}, "The file 'a.npy' must hold an array as `numpy.save` writes"),
+        ({"a.npz": b"no"}, "The file 'a.npz' must hold an array as `numpy.save` writes"),
         (
             {"a.npy": np.array(["x"])},
             "The array in 'a.npy' must hold numbers in one, two or three axes, the first of which "
@@ -618,9 +594,9 @@ def test_too_many_columns(tmp_path):
         pytest.raises(ls.TooLargeError, match=message),
     ):
         list_units(path)
-    np.savez(tmp_path / "t.npz", np.zeros((5, 5)))
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.ones((5, 5))))
     with (
         mock.patch("labelsure._runtime.limits.MAX_ARRAY_BYTES", 100),
-        pytest.raises(ls.TooLargeError, match=r"which is read as a whole, .*Save it as \.npy"),
+        pytest.raises(ls.TooLargeError, match=r"which are read as a whole, .*Save its rows"),
     ):
         list_units(tmp_path / "t.npz")

@@ -19,6 +19,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PALETTE = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F6000", "#000000"),
+)
+"""Colours that people with colour blindness tell apart (Okabe and Ito), by the number of a series:
+a candidate has the same one in every figure."""
+
+FIGURE_STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "svg.hashsalt": "labelsure",
+}
+"""Of figures of a page's width: text of 8 points, and the same file for the same numbers."""
+
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "x", "+")
 FEW = 30  # accepted instances whose mean is still mostly chance
@@ -44,8 +61,17 @@ def distances(middle: Any, low: Any, high: Any) -> Floats:
     return np.array([np.subtract(middle, low), np.subtract(high, middle)]).clip(0)
 
 
+def series_style(number: int) -> dict[str, Any]:
+    """Return colour, line style and marker of a series by its number."""
+    return {
+        "color": PALETTE[number % len(PALETTE)],
+        "linestyle": STYLES[number % len(STYLES)],
+        "marker": MARKERS[number % len(MARKERS)],
+    }
+
+
 def draw_interval_series(
-    ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, number: int, label: str
+    ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, style: dict[str, Any], label: str
 ) -> None:
     """Draw values with their intervals, in a line style and with a marker of their own.
 
@@ -55,22 +81,13 @@ def draw_interval_series(
         Where to draw.
     x, y, interval
         The values, and the lower and upper ends of the intervals of y.
-    number
-        How many such series are drawn already.
+    style
+        Of `series_style`.
     label
         For the legend.
     """
-    ax.errorbar(
-        x,
-        y,
-        yerr=distances(y, *interval),
-        marker=MARKERS[number % len(MARKERS)],
-        linestyle=STYLES[number % len(STYLES)],
-        markersize=4,
-        capsize=3,
-        linewidth=1,
-        label=label,
-    )
+    yerr = distances(y, *interval)
+    ax.errorbar(x, y, yerr=yerr, markersize=4, capsize=3, linewidth=1, label=label, **style)
 
 
 def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
@@ -95,7 +112,7 @@ def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
         shown["estimated"],
         shown["accuracy"],
         (shown["accuracy_low"], shown["accuracy_high"]),
-        number=n_before,
+        style=series_style(n_before),
         label=label,
     )
     ax.set(xlabel="estimated accuracy", ylabel="actual accuracy", xlim=(0, 1), ylim=(0, 1))

@@ -140,9 +140,9 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
     outputs
         What will be written; devices and pipes are not replaced and may be anything.
     inputs
-        Files and folders that will be read; ``data.npz:scores`` is the file ``data.npz``.
+        Files and folders that will be read.
     """
-    read = [expand_path(name) for given in inputs for name in {str(given), file_of(str(given))}]
+    read = [expand_path(given) for given in inputs]
     written: list[Path] = []
     for output in map(expand_path, outputs):
         if is_stream(output):
@@ -181,12 +181,6 @@ def is_address(given: AnyPath) -> bool:
     """Whether an input is an address such as ``s3://bucket/data``, and no path."""
     scheme, mark, _ = str(given).partition("://")
     return bool(mark) and scheme.isalnum()
-
-
-def file_of(given: str) -> str:
-    """Return the file of ``data.npz:scores``, which is one array of several."""
-    name, colon, _ = given.rpartition(":")
-    return name if colon and name.lower().endswith(".npz") else given
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -506,11 +500,11 @@ def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
     Parameters
     ----------
     inputs
-        Files, and folders whose files count; ``data.npz:scores`` is the file ``data.npz``.
+        Files, and folders whose files count.
     """
     described: list[list[Any]] = []
     for given in inputs:
-        path = expand_path(file_of(str(given)))
+        path = expand_path(given)
         inside = sorted(path.rglob("[!._]*")) if path.is_dir() else [path]
         for file in inside:
             if file.is_file():

@@ -1,6 +1,6 @@
 """`ConditionalBernoulliMixture`: labels that are independent once it is known which case this is.
 
-Li, Wang, Pavlu and Aslam (ICML 2016). Section 16 of `docs/understand/mathematics.md`.
+Li, Wang, Pavlu and Aslam (ICML 2016).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_mixture import IndependentMixture
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.labelsets.names import check_weights
 

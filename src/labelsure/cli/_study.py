@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +14,8 @@ from labelsure.cli._console import (
     CELLS_FAILED,
     CHECK_FAILED,
     FINE,
-    WRONG_INPUT,
     CellLines,
     make_console,
-    on_one_line,
     refuse_stdout,
 )
 from labelsure.cli._options import (
@@ -30,7 +27,6 @@ from labelsure.cli._options import (
     output_of,
 )
 from labelsure.cli._scoring import write_page
-from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
 
     from labelsure.study.run import StudyRun
 
-CORRELATIONS = "tables/values_kendall.csv"
+CORRELATIONS = "tables/values_correlations.csv"
 FolderArgument = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
 
 study_app = typer.Typer(
@@ -95,6 +91,7 @@ def run(
     labelsure study run my-plan.toml --out runs/mine --jobs 4
     """
     from labelsure.study.plan import load_plan
+    from labelsure.study.report import write_report
     from labelsure.study.run import RunFolder, run_study
 
     chosen = load_plan(plan, trust_imports=trust_imports)
@@ -107,14 +104,14 @@ def run(
         done = run_study(
             chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
         )
-        problem = _write_report(done, lines, jobs)
+        if len(done.scores):
+            lines.note("Writing tables and figures")
+            write_report(done, n_jobs=jobs)
     if as_json:
         print(json.dumps(_as_dict(done), indent=2))
     elif not quiet:
         _print_summary(done)
-    if problem:
-        print(f"labelsure: {on_one_line(problem)}", file=sys.stderr)
-    raise typer.Exit(CELLS_FAILED if done.failures else WRONG_INPUT if problem else FINE)
+    raise typer.Exit(CELLS_FAILED if done.failures else FINE)
 
 
 @study_app.command("check")
@@ -174,20 +171,6 @@ def report(
     )
 
 
-def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:
-    """Write tables and figures; return what kept some of them from being made, or nothing."""
-    from labelsure.study.report import write_report
-
-    if run.scores.empty:
-        return ""
-    lines.note("Writing tables and figures")
-    try:
-        write_report(run, n_jobs=n_jobs, note=lines.note)
-    except LabelsureError as error:  # the scores are there all the same
-        return f"Not all tables and figures could be made: {error}"
-    return ""
-
-
 def _as_dict(run: StudyRun) -> dict[str, Any]:
     return {
         "folder": str(run.folder),
@@ -206,14 +189,21 @@ def _as_dict(run: StudyRun) -> dict[str, Any]:
 
 
 def _print_summary(run: StudyRun) -> None:
-    """Print accuracies, expected accuracies and where the files are."""
+    """Print accuracies, how well candidates rank, where the files are, and what to do next."""
     import pandas as pd
+
+    from labelsure.study.analyses import Analyses
+    from labelsure.study.tables import accuracy_table
 
     console = make_console()
     if len(run.scores):
-        console.print(_accuracy_table(_mean_accuracies(run), run.plan.metrics))
+        table = accuracy_table(Analyses(run.scores, run.features, run.plan))
+        console.print(_rich_table(table.title, table.frame.reset_index()))
     if (run.folder / CORRELATIONS).is_file():
-        console.print(_correlation_table(pd.read_csv(run.folder / CORRELATIONS)))
+        values = pd.read_csv(run.folder / CORRELATIONS).query("association == 'kendall'")
+        means = values.pivot_table("correlation", "candidate", "metric", sort=False)
+        title = "Mean rank correlation of candidates and accuracy"
+        console.print(_rich_table(title, means.map("{:.3f}".format).reset_index()))
     for name, failure in run.failures.items():
         console.print(f"FAILED {name}: {first_line(failure['message'])}")
     cells = f"Cells: {run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
@@ -224,44 +214,16 @@ def _print_summary(run: StudyRun) -> None:
         console.print(f"{name.capitalize():<8} {run.folder / name} ({n_files} files)")
     if run.failures:
         console.print(f"Failures {run.folder / 'failures.json'}")
+    console.print(f"Next     labelsure study report {run.folder} --out study.html")
 
 
-def _mean_accuracies(run: StudyRun) -> pd.DataFrame:
-    """Return the mean actual and expected accuracy of the mode, by data set and classifier."""
-    import pandas as pd
-
-    from labelsure.estimation.score_table import ScoreTable
-
-    table, columns = ScoreTable(run.scores), {}
-    for metric in run.plan.metrics:
-        columns[metric] = table.accuracy(metric, run.plan.empty)
-        columns[f"expected {metric}"] = table.expected(metric, run.plan.empty)
-    keys = [run.scores["dataset"], run.scores["classifier"]]
-    return pd.DataFrame(columns).groupby(keys, sort=False).mean()
-
-
-def _accuracy_table(means: pd.DataFrame, metrics: tuple[str, ...]) -> Table:
+def _rich_table(title: str, frame: pd.DataFrame) -> Table:
     from rich.table import Table
 
-    table = Table(title="Mean accuracy of the most probable labelset: actual (expected)")
-    for name in ("data set", "classifier"):
-        table.add_column(name, no_wrap=True)
-    for metric in metrics:
-        table.add_column(metric, justify="right", no_wrap=True)
-    for names, row in zip(means.index, means.to_numpy(), strict=True):
-        pairs = row.reshape(-1, 2)
-        table.add_row(*names, *(f"{actual:.3f} ({expected:.3f})" for actual, expected in pairs))
-    return table
-
-
-def _correlation_table(values: pd.DataFrame) -> Table:
-    """Return how well each candidate ranks predictions, over all cells."""
-    from rich.table import Table
-
-    means = values.pivot_table("correlation", "candidate", "metric", sort=False)
-    table = Table("candidate", title="Mean rank correlation of candidates and accuracy")
-    for metric in means.columns:
-        table.add_column(str(metric), justify="right")
-    for candidate, row in zip(means.index, means.to_numpy(), strict=True):
-        table.add_row(str(candidate), *(f"{value:.3f}" for value in row))
+    table = Table(title=title)
+    for number, name in enumerate(frame.columns):
+        is_text = frame.iloc[:, number].str.match("[A-Za-z]").all()
+        table.add_column(str(name), justify="left" if is_text else "right", no_wrap=True)
+    for row in frame.to_numpy():
+        table.add_row(*row)
     return table

@@ -351,8 +351,8 @@ def _decide_by_table(known: Support, metric: Metric, empty: float) -> tuple[Labe
     The two masses may sum to a hair more than one; no gap is wider than the metric's range.
     """
     decisions, gaps = _decide_in_blocks(known.table, metric, empty)
-    spread = metric.spread(known.table.n_labels, empty=empty)
-    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
+    width = metric.range_width(known.table.n_labels, empty=empty)
+    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * width, width)
 
 
 def _take_best_seen(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
@@ -469,7 +469,7 @@ class _Search:
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
         """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
         self.left[rows] -= guesses.shape[1]
-        values = self._dist[rows].expected(JACCARD, guesses, empty=self._empty).value
+        values = self._dist._take(rows)._expected(JACCARD, guesses, self._empty).value
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
         better = values[at] > self.value[rows] + TIE

@@ -6,9 +6,8 @@ every other room asks them.
 
 from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
-from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, confidence
-from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chain_mixture import ChainMixture, IndependentMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine
@@ -17,9 +16,8 @@ from labelsure.distributions._independent_labels import (
     SparseIndependentLabels,
     suggest_floor,
 )
-from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.distributions.candidates import Profile
 
@@ -41,7 +39,6 @@ __all__ = [
     "Support",
     "TopLabelsets",
     "TrellisDistribution",
-    "as_distribution",
     "confidence",
     "suggest_floor",
     "watch_progress",

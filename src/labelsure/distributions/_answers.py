@@ -153,7 +153,7 @@ def _join(answers: Sequence[Any], order: Indices) -> Any:
     if isinstance(first, np.ndarray) or is_sparse(first):
         return stack_rows(answers)[order]
     if isinstance(first, Profile):
-        return Profile.concatenate(answers, first.n_labels)[order]
+        return Profile.concatenate(answers, first.n_bits)[order]
     if isinstance(first, tuple):
         return tuple(_join(column, order) for column in zip(*answers, strict=True))
     if isinstance(first, dict):

@@ -666,8 +666,9 @@ class SparseIndependentLabels(Independent):
         return self.listed.match(self._p.indices, Y)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
-        chosen = keep_listed(self._p, self._p.data, is_chosen)
-        return sparse_ones(chosen.indices, chosen.indptr, self.n_labels)
+        chosen = np.flatnonzero(is_chosen)
+        starts = np.searchsorted(chosen, self._p.indptr)
+        return sparse_ones(self._p.indices[chosen], starts, self.n_labels)
 
     def _top(self, k: int) -> TopLabelsets:
         # The same rounding as for dense labels, so that the same labelsets tie.

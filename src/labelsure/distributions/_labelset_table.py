@@ -131,7 +131,7 @@ def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Prof
     method = np.full(len(plain), estimator)
     if estimator == "plugin":
         return replace(plain, method=method)
-    most = plain.n_labels * np.log(2)
+    most = plain.n_bits * np.log(2)
     n = counts.size
     # Unbiased: the share of pairs of draws that are equal.
     equal_pairs = counts.sum(counts.values * (counts.values - 1)) / (n * (n - 1))

@@ -3,7 +3,7 @@
 Every question about independent labels becomes one about the listed labels of each instance and a
 rest: further labels of one small probability each, whose number of ones is binomial. Dense
 marginals list all labels and have no rest. So a million labels cost what the listed ones cost.
-Section 2 of `docs/understand/mathematics.md`.
+`docs/understand/mathematics.md`, "Independent labels".
 """
 
 from __future__ import annotations

@@ -72,9 +72,8 @@ class Profile:
         Shannon entropy in nats.
     log_collision
         Log of the sum of squared probabilities: two draws are the same labelset.
-    n_labels
-        Log2 of the number of outcomes. A distribution over K outcomes that are no labelsets has
-        log2(K) here.
+    n_bits
+        Log2 of the number of outcomes K: the number of labels where outcomes are labelsets.
     method
         The engine that gave each row: "exact" unless it says otherwise.
     bounds
@@ -87,7 +86,7 @@ class Profile:
     log_runner_up: Floats
     entropy: Floats
     log_collision: Floats
-    n_labels: float
+    n_bits: float
     method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
     bounds: tuple[Profile, Profile] | None = field(default=None, repr=False)
     entropy_error: Floats = field(default_factory=lambda: np.empty(0))
@@ -110,34 +109,34 @@ class Profile:
         runner_up: ArrayLike,
         entropy: ArrayLike,
         collision: ArrayLike,
-        n_labels: float,
+        n_bits: float,
     ) -> Profile:
         """Build an exact profile from plain values instead of logs."""
         entropy = np.asarray(entropy, dtype=np.float64)
-        return cls(log(top), log(runner_up), entropy, log(collision), n_labels)
+        return cls(log(top), log(runner_up), entropy, log(collision), n_bits)
 
     @classmethod
-    def concatenate(cls, profiles: Sequence[Profile], n_labels: float) -> Profile:
+    def concatenate(cls, profiles: Sequence[Profile], n_bits: float) -> Profile:
         """Put the rows of several profiles below each other."""
         if not profiles:
-            return cls.from_values([], [], [], [], n_labels)
+            return cls.from_values([], [], [], [], n_bits)
         bounds = None
         if any(profile.bounds is not None for profile in profiles):
             bounds = (
-                cls.concatenate([profile.low for profile in profiles], n_labels),
-                cls.concatenate([profile.high for profile in profiles], n_labels),
+                cls.concatenate([profile.low for profile in profiles], n_bits),
+                cls.concatenate([profile.high for profile in profiles], n_bits),
             )
         columns = {
             name: np.concatenate([getattr(profile, name) for profile in profiles])
             for name in (*FIELDS, *NOTES)
         }
-        return cls(**columns, n_labels=n_labels, bounds=bounds)
+        return cls(**columns, n_bits=n_bits, bounds=bounds)
 
     def __getitem__(self, rows: Any) -> Profile:
         """Return some rows: a slice, indices or a mask."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
         columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}
-        return Profile(**columns, n_labels=self.n_labels, bounds=bounds)
+        return Profile(**columns, n_bits=self.n_bits, bounds=bounds)
 
     @property
     def top(self) -> Floats:
@@ -219,7 +218,7 @@ class Candidate:
 
         What is divided by log K is 1 but for the last digits then, for all instances alike.
         """
-        scaled = self.name in SCALED and profile.n_labels > MANY_LABELS
+        scaled = self.name in SCALED and profile.n_bits > MANY_LABELS
         return self.ranks(profile) if scaled else self.function(profile)
 
     def ranks_like(self, other: Candidate) -> bool:
@@ -237,12 +236,12 @@ class Candidate:
 
 
 def _log_n_outcomes(profile: Profile) -> float:
-    return float(profile.n_labels * np.log(2))
+    return float(profile.n_bits * np.log(2))
 
 
 def _above_uniform(values: Floats, profile: Profile) -> Floats:
     """Rescale from [1/K, 1] to [0, 1]; 2.0**-L is exact, and 0 where 1/K underflows."""
-    uniform = 2.0**-profile.n_labels
+    uniform = 2.0**-profile.n_bits
     return np.clip((values - uniform) / (1 - uniform), 0, 1)
 
 

@@ -265,7 +265,7 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
     matrix = np.empty((len(table), len(names)), order="F")
     for j, name in enumerate(names):
         if name in CANDIDATES:
-            matrix[:, j] = table.spread_candidate(name)
+            matrix[:, j] = table.candidate_up_to_scale(name)
         else:
             matrix[:, j] = _OTHER_FEATURES[name](table, metric, empty)
     finite = np.isfinite(matrix).all(axis=0)

@@ -95,7 +95,7 @@ class View:
     @classmethod
     def of_table(cls, table: ScoreTable, rows: Indices, *, decisions: bool = True) -> View:
         """Return the candidates and, where `decisions` are known, how many labels they have."""
-        columns = [table.spread_candidate(name)[rows] for name in CANDIDATE_COLUMNS]
+        columns = [table.candidate_up_to_scale(name)[rows] for name in CANDIDATE_COLUMNS]
         names = CANDIDATE_COLUMNS
         if decisions:
             names = (*names, N_PREDICTED)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import Estimate
@@ -139,8 +140,7 @@ def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any
     if isinstance(chunks, Mapping):
         return chunks.items()
     if chunk_size is not None:
-        if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
-            raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
+        read_whole_number(chunk_size, "chunk_size")
         n_rows = int(chunks.shape[0]) if hasattr(chunks, "shape") else len(chunks)
         cuts = range(0, n_rows, int(chunk_size))
         rows_of = getattr(chunks, "iloc", chunks)

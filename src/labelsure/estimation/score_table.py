@@ -306,7 +306,7 @@ class ScoreTable:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""
         return self._from_profiles(get_candidate(name).function)
 
-    def spread_candidate(self, name: str) -> Floats:
+    def candidate_up_to_scale(self, name: str) -> Floats:
         """Return the same on a scale on which rows differ, also of very many labels."""
         return self._from_profiles(get_candidate(name).values_up_to_scale)
 
@@ -453,7 +453,7 @@ class ScoreTable:
 def _list_profile(profile: Profile) -> dict[str, NDArray[Any]]:
     """Return the columns of a profile."""
     columns: dict[str, NDArray[Any]] = {name: getattr(profile, name) for name in PROFILE_COLUMNS}
-    n_labels = int(profile.n_labels) if profile.n_labels % 1 == 0 else profile.n_labels
+    n_labels = int(profile.n_bits) if profile.n_bits % 1 == 0 else profile.n_bits
     return columns | {"n_labels": np.full(len(profile), n_labels)}
 
 

@@ -20,7 +20,7 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions._mixture import SmoothedTable
 from labelsure.errors import InputError
 from labelsure.guarantees._policy import (
     check_groups,

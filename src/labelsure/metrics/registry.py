@@ -120,7 +120,7 @@ class Metric:
         nothing = ([0], [0], [0], [1])
         return bool(self.values(*nothing, empty=1.0) != self.values(*nothing, empty=0.0))
 
-    def spread(self, n_labels: int, *, empty: float = 1.0) -> float:
+    def range_width(self, n_labels: int, *, empty: float = 1.0) -> float:
         """Return how far apart two of its values can be, for labelsets of `n_labels`."""
         if self.range is not None:
             return self.range[1] - self.range[0]

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 
 from labelsure.errors import missing_extra
 
-for _name in ("iterstrat", "pydantic", "statsmodels", "tabulate", "tomli_w"):
+for _name in ("iterstrat", "pydantic", "tomli_w"):
     if find_spec(_name) is None:
         raise missing_extra("A study", "study")
 
 from labelsure.study.cells import Cell, plan_cells, score_cell
-from labelsure.study.plan import Plan, load_plan, shipped_plans
+from labelsure.study.plan import Plan, Settings, load_plan, shipped_plans
 from labelsure.study.run import CellEvent, RunFolder, StudyRun, open_run, run_study
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "CellEvent",
     "Plan",
     "RunFolder",
+    "Settings",
     "StudyRun",
     "load_plan",
     "open_run",

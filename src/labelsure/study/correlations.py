@@ -7,48 +7,53 @@ two influences gives the standard error of the difference, whatever the dependen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau, norm
-from statsmodels.stats.multitest import multipletests
+from scipy.stats import norm
 
 from labelsure._kernels.statistics import net_concordance
 from labelsure._runtime.typing import Floats, Integers
-from labelsure.distributions.candidates import CANDIDATES, FIELDS
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 from labelsure.estimation.score_table import CELL, ScoreTable
-from labelsure.metrics.registry import COUNTS, METRICS, check_empty
+from labelsure.metrics.registry import COUNTS
+from labelsure.study.plan import Settings
 
+AssociationName = Literal["kendall", "pearson"]
 BASELINE = "HP"
-PAPER_METRICS = ("exact", "hamming", "jaccard")
-KENDALL_CANDIDATES = ("HP", "TG", "SE", "CE")
-PEARSON_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "CS")
+KEYS = ["metric", "dataset", "classifier", "candidate"]
 LEVELS = (0.1, 0.05, 0.01)
 """An arrow for each level that a difference from HP is significant at."""
 
+MODEL = "model"
+"""The expected accuracy under the classifier's own distribution, beside the candidates."""
 
-def kendall(
+
+class Association(NamedTuple):
+    """A correlation, NaN where it is undefined, and the influence function at each instance."""
+
+    value: float
+    influence: Floats
+
+
+def correlate(
     scores: pd.DataFrame,
-    *,
-    metrics: str | Sequence[str] = PAPER_METRICS,
-    candidates: str | Sequence[str] = KENDALL_CANDIDATES,
-    empty: float = 0.0,
+    association: AssociationName = "kendall",
+    settings: Settings | None = None,
 ) -> pd.DataFrame:
-    """Return Kendall's tau-b of each candidate with each accuracy, in every cell.
+    """Return the correlation of each candidate with each accuracy, in every cell.
 
     Parameters
     ----------
     scores
         The score table, one row for each instance: dataset, classifier, repeat, n_labels, the
         profile (log_top, log_runner_up, entropy, log_collision), and tp, fp, fn, tn.
-    metrics, candidates
-        Their names.
-    empty
-        The Jaccard and F1 of two empty labelsets.
+    association
+        "kendall" for tau-b, of candidates that rank differently, or "pearson", of all.
+    settings
+        Metrics, candidates and what two empty labelsets are worth; None means the defaults.
 
     Returns
     -------
@@ -58,31 +63,27 @@ def kendall(
         p_value (two-sided), arrows ("+" or "-", repeated for 0.1, 0.05 and 0.01) and p_value_holm,
         which allows for all tests of a repeat.
     """
-    return _correlations(kendall_association, ScoreTable.ranks, scores, metrics, candidates, empty)
-
-
-def pearson(
-    scores: pd.DataFrame,
-    *,
-    metrics: str | Sequence[str] = PAPER_METRICS,
-    candidates: str | Sequence[str] = PEARSON_CANDIDATES,
-    empty: float = 0.0,
-) -> pd.DataFrame:
-    """Return Pearson's correlation of each candidate with each accuracy, in every cell.
-
-    Parameters
-    ----------
-    scores, metrics, candidates, empty
-        As for `kendall`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `kendall`.
-    """
-    return _correlations(
-        pearson_association, ScoreTable.candidate, scores, metrics, candidates, empty
-    )
+    settings = settings or Settings()
+    associate, values = {
+        "kendall": (kendall_association, ScoreTable.ranks),
+        "pearson": (pearson_association, ScoreTable.candidate),
+    }[association]
+    candidates = settings.candidates if association == "pearson" else settings.rank_candidates
+    rows = []
+    for cell, table in _cells(scores):
+        scored = {name: values(table, name) for name in dict.fromkeys((BASELINE, *candidates))}
+        for metric in settings.metrics:
+            outcome = table.accuracy(metric, settings.empty)
+            found = {name: associate(score, outcome) for name, score in scored.items()}
+            for name in candidates:
+                gap = (np.nan, np.nan)
+                if name != BASELINE:
+                    gap = difference(found[name], found[BASELINE])
+                rows.append((metric, *cell[:2], name, *cell[2:], found[name].value, *gap))
+    columns = [*KEYS, "repeat", "n", "correlation", "difference", "standard_error"]
+    frame = pd.DataFrame(rows, columns=columns)
+    in_order = frame["metric"].map(settings.metrics.index).argsort(kind="stable")
+    return _tested(frame.iloc[in_order].reset_index(drop=True))
 
 
 def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -95,123 +96,64 @@ def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     correlations
-        Of `kendall` or `pearson`; of one repeat it is returned as it is.
+        Of `correlate`.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `kendall`, with `repeat` 0; `p_value_holm` allows for all rows.
+        The columns of `correlate`, with `repeat` 0; `p_value_holm` allows for all rows.
     """
-    if correlations["repeat"].nunique() == 1:
-        return correlations
-    keys = ["metric", "dataset", "classifier", "candidate"]
-    squared = correlations.assign(variance=correlations["standard_error"] ** 2)
-    values = ["n", "correlation", "difference", "variance"]
-    means = squared.groupby(keys, sort=False)[values].mean().reset_index()
-    errors = np.sqrt(means["variance"])
-    p_values = [_p_value(*pair) for pair in zip(means["difference"], errors, strict=True)]
-    marks = [arrows(*pair) for pair in zip(means["difference"], p_values, strict=True)]
-    return _with_holm(means.assign(repeat=0, standard_error=errors, p_value=p_values, arrows=marks))
+    squared = correlations.assign(standard_error=correlations["standard_error"] ** 2)
+    values = ["n", "correlation", "difference", "standard_error"]
+    means = squared.groupby(KEYS, sort=False)[values].mean().reset_index()
+    means.insert(len(KEYS), "repeat", 0)
+    return _tested(means.assign(standard_error=np.sqrt(means["standard_error"])))
 
 
-def arrows(gap: float, p_value: float) -> str:
-    """Return "+" or "-", once for each level that the p-value is below.
-
-    Examples
-    --------
-    >>> arrows(0.1, 0.03), arrows(-0.1, 0.003), arrows(-0.1, 0.3)
-    ('++', '---', '')
-    """
-    return ("+" if gap > 0 else "-") * sum(p_value < level for level in LEVELS)
+def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], ScoreTable]]:
+    """Yield dataset, classifier, repeat and number of rows, and the rows, as cells come."""
+    check_columns(scores, CELL, "scores")
+    for name, part in scores.groupby(CELL, sort=False):
+        yield (*name, len(part)), ScoreTable(part)
 
 
-def _correlations(
-    correlate: Callable[[Floats, Floats], Association],
-    values: Callable[[ScoreTable, str], Floats],
-    scores: pd.DataFrame,
-    metrics: str | Sequence[str],
-    candidates: str | Sequence[str],
-    empty: float,
-) -> pd.DataFrame:
-    scores, empty = check_scores(scores), check_empty(empty)
-    candidates = check_names(candidates, CANDIDATES, "candidate")
-    rows: list[dict[str, Any]] = []
-    for metric in check_names(metrics, METRICS, "metric"):
-        # Cells in the order in which they come, so that tables keep the order of the plan.
-        for cell, part in scores.groupby(list(CELL), sort=False):
-            name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
-            table = ScoreTable(part)
-            outcome = table.accuracy(metric, empty)
-            baseline = correlate(values(table, BASELINE), outcome)
-            for candidate in candidates:
-                row: dict[str, Any] = {**name, "candidate": candidate, "arrows": ""}
-                if candidate == BASELINE:
-                    rows.append({**row, "correlation": baseline.value})
-                    continue
-                found = correlate(values(table, candidate), outcome)
-                gap = difference(found, baseline)
-                marks = arrows(gap.value, gap.p_value)
-                rows.append(
-                    {**row, "correlation": found.value, "difference": gap.value, "arrows": marks}
-                    | {"standard_error": gap.standard_error, "p_value": gap.p_value}
-                )
-    return _with_holm(pd.DataFrame(rows))
+def _tested(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add p-values of the differences, arrows, and p-values that allow for all of a repeat."""
+    gaps = frame["difference"]
+    p_values = pd.Series(p_value(gaps, frame["standard_error"]), frame.index)
+    n_arrows = np.sum([p_values < level for level in LEVELS], axis=0).tolist()
+    signs = ["+" if gap > 0 else "-" for gap in gaps]
+    holm = [_holm(part) for _, part in p_values.groupby(frame["repeat"])]
+    return frame.assign(
+        p_value=p_values,
+        arrows=[sign * n for sign, n in zip(signs, n_arrows, strict=True)],
+        p_value_holm=pd.concat(holm),
+    )
 
 
-_COLUMNS = [
-    *("metric", "dataset", "classifier", "candidate", "repeat", "n", "correlation", "difference"),
-    *("standard_error", "p_value", "arrows", "p_value_holm"),
-]
-
-
-def _with_holm(frame: pd.DataFrame) -> pd.DataFrame:
-    corrected = pd.Series(np.nan, index=frame.index)
-    for _, part in frame.reindex(columns=_COLUMNS).groupby("repeat"):
-        tested = part["p_value"].dropna()
-        if len(tested):
-            corrected[tested.index] = multipletests(tested, method="holm")[1]
-    return frame.assign(p_value_holm=corrected).reindex(columns=_COLUMNS)
-
-
-@dataclass(frozen=True)
-class Association:
-    """A correlation and what each instance adds to it.
-
-    Parameters
-    ----------
-    value
-        The correlation; NaN where it is undefined.
-    influence
-        (n,) the influence function at each instance, mean 0.
-    """
-
-    value: float
-    influence: Floats
-
-
-class Difference(NamedTuple):
-    """The difference of two correlations with one outcome; NaN where one is undefined."""
-
-    value: float
-    standard_error: float
-    p_value: float
+def _holm(p_values: pd.Series) -> pd.Series:
+    """Return p-values by Holm's step-down procedure."""
+    ordered = p_values.sort_values()  # missing ones last
+    left = np.arange(ordered.count(), ordered.count() - len(ordered), -1)
+    return (ordered * left).cummax().clip(upper=1.0)
 
 
 def kendall_association(score: Floats, outcome: Floats) -> Association:
     """Return Kendall's tau-b; undefined if the score or the outcome is constant."""
-    if not (_varies(score) and _varies(outcome)):
-        return Association(np.nan, np.full(len(score), np.nan))
     n = len(score)
-    x, y = _dense_ranks(score), _dense_ranks(outcome)
-    tau = float(kendalltau(x, y).statistic)
+    if not (_varies(score) and _varies(outcome)):
+        return Association(np.nan, np.full(n, np.nan))
+    x, y = (np.unique(v, return_inverse=True)[1].astype(np.int64) for v in (score, outcome))
     concordance = _net_concordance(x, y) / (n - 1)
-    differs_x, differs_y = _share_that_differs(x), _share_that_differs(y)
+    differs_x, differs_y = ((n - np.bincount(v)[v]) / (n - 1) for v in (x, y))
     mean_x, mean_y = differs_x.mean(), differs_y.mean()
+    scale = np.sqrt(mean_x * mean_y)
+    tau = concordance.mean() / scale
     influence = 2 * (
-        (concordance - concordance.mean()) / np.sqrt(mean_x * mean_y)
+        (concordance - concordance.mean()) / scale
         - tau / 2 * ((differs_x - mean_x) / mean_x + (differs_y - mean_y) / mean_y)
     )
-    return Association(tau, influence)
+    return Association(float(tau), influence)
 
 
 def pearson_association(score: Floats, outcome: Floats) -> Association:
@@ -223,34 +165,25 @@ def pearson_association(score: Floats, outcome: Floats) -> Association:
     return Association(r, x * y - r / 2 * (x**2 + y**2))
 
 
-def difference(of: Association, to: Association) -> Difference:
-    """Return how far one correlation is above another, with a two-sided test of no difference."""
-    value = of.value - to.value
-    if np.isnan(value):
-        return Difference(np.nan, np.nan, np.nan)
-    spread = np.std(of.influence - to.influence, ddof=1)
-    error = float(spread / np.sqrt(len(of.influence)))
-    return Difference(value, error, _p_value(value, error))
+def difference(of: Association, to: Association) -> tuple[float, float]:
+    """Return how far one correlation is above another, and the standard error of that."""
+    if np.isnan(of.value + to.value):
+        return np.nan, np.nan
+    error = np.std(of.influence - to.influence, ddof=1) / np.sqrt(len(of.influence))
+    return of.value - to.value, float(error)
 
 
-def _p_value(value: float, error: float) -> float:
-    """Return the two-sided p-value of a difference that is normal around 0."""
-    if error < 1e-14:  # every instance adds the same to both: equal, or apart beyond doubt
-        return 1.0 if abs(value) < 1e-12 else 0.0
-    return float(2 * norm.sf(abs(value) / error))
+def p_value(gap: Any, error: Any) -> Any:
+    """Return the two-sided p-value of differences that are normal around 0."""
+    gap, error = np.abs(gap), np.asarray(error)
+    # Every instance adds the same to both: they are equal, or differ beyond doubt.
+    certain = np.where(gap < 1e-12, 1.0, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error < 1e-14, certain, 2 * norm.sf(gap / error))
 
 
 def _varies(values: Floats) -> bool:
     return len(values) > 1 and bool(values.min() < values.max())
-
-
-def _dense_ranks(values: Floats) -> Integers:
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-
-def _share_that_differs(ranks: Integers) -> Floats:
-    n = len(ranks)
-    return (n - np.bincount(ranks)[ranks]) / (n - 1)
 
 
 def _net_concordance(x: Integers, y: Integers) -> Floats:
@@ -269,121 +202,54 @@ def _standardised(values: Floats) -> Floats:
     return centred / np.sqrt((centred**2).mean())
 
 
-def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> pd.DataFrame:
-    """Return the frame if it has all these columns, or say which is missing."""
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"`{name}` must be a DataFrame, got {type(frame).__name__}.")
-    missing = [column for column in needed if column not in frame.columns]
-    if missing:
+def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None:
+    """Refuse a frame that lacks rows or one of these columns."""
+    missing = [column for column in needed if column not in frame]
+    if missing or not len(frame):
         raise InputError(
-            f"`{name}` must have the columns {', '.join(needed)}; {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing. It has "
-            f"{', '.join(map(str, frame.columns)) or 'none'}."
+            f"`{name}` must have rows and the columns {', '.join(needed)}, got {len(frame)} rows "
+            f"without {', '.join(missing) or 'a missing column'}. Pass the whole table."
         )
-    if frame.empty:
-        raise InputError(f"`{name}` must have at least one row, got none.")
-    return frame
 
 
-def check_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return a score table that every analysis can read; one without repeats is repeat 0."""
-    if isinstance(scores, pd.DataFrame) and "repeat" not in scores.columns:
-        scores = scores.assign(repeat=0)
-    return check_columns(scores, [*CELL, *COUNTS, *FIELDS, "n_labels"], "scores")
-
-
-def check_names(names: str | Sequence[str], known: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return the names as a tuple, each of them known."""
-    chosen = (names,) if isinstance(names, str) else tuple(names)
-    for name in chosen:
-        if name not in known:
-            raise unknown_name(what, name, known)
-    if not chosen:
-        raise InputError(f"At least one {what} must be named, got none. Known: {', '.join(known)}.")
-    return chosen
-
-
-MODEL = "model"
-"""The expected accuracy under the classifier's own distribution, beside the candidates."""
-
-
-def spread(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, standard deviation and range of each correlation over the repeats.
-
-    Parameters
-    ----------
-    correlations
-        Of `kendall` or `pearson`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        metric, dataset, classifier, candidate, n_repeats, mean, standard_deviation, least, most.
-    """
-    keys = ["metric", "dataset", "classifier", "candidate"]
-    found = correlations.groupby(keys, sort=False)["correlation"].agg(
-        ["count", "mean", "std", "min", "max"]
-    )
-    names = {"count": "n_repeats", "std": "standard_deviation", "min": "least", "max": "most"}
-    return found.rename(columns=names).reset_index()
-
-
-def true_accuracy(
-    scores: pd.DataFrame,
-    *,
-    metrics: str | Sequence[str] = PAPER_METRICS,
-    candidates: str | Sequence[str] = PEARSON_CANDIDATES,
-    empty: float = 0.0,
-) -> pd.DataFrame:
+def true_accuracy(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
     """Return how candidates correlate with the *true* expected accuracy, where it is known.
 
     Parameters
     ----------
     scores
         The score table with columns such as true_expected_exact; rows where it is missing (data
-        that nobody simulated) are left out. With expected_exact, the classifier's own expectation
-        is a candidate, "model". Both are without what two empty labelsets are worth; p_empty and
-        true_p_empty add it.
-    metrics, candidates, empty
-        As for `kendall`.
+        that nobody simulated) are left out. The classifier's own expectation, expected_exact, is a
+        candidate, "model".
+    settings
+        As for `correlate`.
 
     Returns
     -------
     pandas.DataFrame
-        metric, dataset, classifier, repeat, candidate, n, kendall, pearson, and mean_error (mean
+        metric, dataset, classifier, repeat, n, candidate, kendall, pearson, and mean_error (mean
         of the expected accuracy minus the truth, for "model" only). Empty if the truth is unknown
         everywhere.
     """
-    scores, empty = check_scores(scores), check_empty(empty)
-    candidates = check_names(candidates, CANDIDATES, "candidate")
+    settings = settings or Settings()
     rows: list[tuple[Any, ...]] = []
-    for metric in check_names(metrics, METRICS, "metric"):
+    for metric in settings.metrics:
         truth = f"true_expected_{metric}"
-        if truth not in scores.columns:
-            continue
-        known = scores[scores[truth].notna()]
-        for cell, part in known.groupby(list(CELL), sort=False):
-            table = ScoreTable(part)
-            expected = table.true_expected(metric, empty)
-            scored = [(name, table.ranks(name), table.candidate(name)) for name in candidates]
-            if f"expected_{metric}" in part.columns:
-                model = table.expected(metric, empty)
-                scored.append((MODEL, model, model))
-            for name, ranks, values in scored:
+        known = scores[scores[truth].notna()] if truth in scores else scores[:0]
+        for cell, table in _cells(known) if len(known) else ():
+            expected = table.true_expected(metric, settings.empty)
+            model = table.expected(metric, settings.empty)
+            scored = {n: (table.ranks(n), table.candidate(n)) for n in settings.candidates}
+            for name, (ranks, values) in {**scored, MODEL: (model, model)}.items():
                 tau = kendall_association(ranks, expected).value
                 r = pearson_association(values, expected).value
                 error = float(np.mean(values - expected)) if name == MODEL else np.nan
-                rows.append((metric, *cell, name, len(part), tau, r, error))
-    columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
+                rows.append((metric, *cell, name, tau, r, error))
+    columns = ["metric", *CELL, "n", "candidate", "kendall", "pearson", "mean_error"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def optimal_decisions(
-    scores: pd.DataFrame,
-    *,
-    metrics: str | Sequence[str] = PAPER_METRICS,
-    empty: float = 0.0,
-) -> pd.DataFrame:
+def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
     """Return what each metric's best decision gains over the mode, in every cell.
 
     Parameters
@@ -392,8 +258,8 @@ def optimal_decisions(
         The score table with columns such as best_jaccard_tp, best_jaccard_fp, best_jaccard_fn,
         best_jaccard_tn and best_jaccard_gap; metrics and rows without them are left out, and so is
         exact match, whose best decision is the mode.
-    metrics, empty
-        As for `kendall`.
+    settings
+        As for `correlate`.
 
     Returns
     -------
@@ -402,18 +268,16 @@ def optimal_decisions(
         gain, its standard_error, and gap: how far, at most, the mean expected accuracy of
         the decisions is below the best possible; 0 where they are known to be the best.
     """
-    scores, empty = check_scores(scores), check_empty(empty)
+    settings = settings or Settings()
     rows = []
-    for metric in check_names(metrics, METRICS, "metric"):
+    for metric in settings.metrics:
         counts = [f"best_{metric}_{name}" for name in COUNTS]
-        gap = f"best_{metric}_gap"
-        if not {*counts, gap} <= set(scores.columns):
-            continue
-        for cell, part in scores.dropna(subset=counts).groupby(list(CELL), sort=False):
-            table = ScoreTable(part)
-            mode, best = table.accuracy(metric, empty), table.best_accuracy(metric, empty)
-            error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
-            means = (mode.mean(), best.mean(), (best - mode).mean())
-            rows.append((metric, *cell, len(part), *means, error, part[gap].mean()))
+        known = scores.dropna(subset=counts) if {*counts} <= {*scores} else scores[:0]
+        for cell, table in _cells(known) if len(known) else ():
+            mode, best = (f(metric, settings.empty) for f in (table.accuracy, table.best_accuracy))
+            gain, n = best - mode, len(table)
+            error = np.std(gain, ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            gap = table.to_frame()[f"best_{metric}_gap"].mean()
+            rows.append((metric, *cell, mode.mean(), best.mean(), gain.mean(), error, gap))
     columns = ["metric", *CELL, "n", "mode", "best", "gain", "standard_error", "gap"]
     return pd.DataFrame(rows, columns=columns)

@@ -1,18 +1,18 @@
-"""The figures of a study."""
+"""The figures of a study: each a function of one frame, in one style."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from textwrap import fill
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from labelsure._runtime.plots import (
-    STYLES,
-    draw_interval_series,
-    make_figure,
-)
+from labelsure._runtime.plots import FIGURE_STYLE, draw_interval_series, make_figure, series_style
+from labelsure._runtime.storage import write_whole
 from labelsure._runtime.typing import Floats
 from labelsure.distributions.candidates import (
     CANDIDATES,
@@ -22,10 +22,12 @@ from labelsure.distributions.candidates import (
 )
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._accept_curve import accept_curve
+from labelsure.metrics.registry import get_metric
+from labelsure.study.analyses import Analyses
+from labelsure.study.cells import digest_code
+from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -41,24 +43,23 @@ EXAMPLES = {
 (f) are described in the paper; (b) to (d) are ours."""
 
 N_POINTS = 201
+WIDTH = 7.2
+"""Inches: two columns of a page, so that text of 8 points is printed as such."""
+
+FEW = 10
+"""Instances whose mean is mostly chance: bins and shares of fewer are left out."""
+
+CLASSIFIER = "CT"
+"""Whose predictions the paper accepts; the first one where it does not occur."""
 
 
-def draw_sentence(reason: str) -> Figure:
-    """Return a figure that says why another one could not be made."""
-    figure = make_figure()
-    sentence = f"This figure could not be made. {reason}"
-    figure.text(0.5, 0.5, fill(sentence, 60), ha="center", va="center")
-    return figure
-
-
-def plot_example_distributions() -> Figure:
+def plot_example_distributions(_: pd.DataFrame | None = None) -> Figure:
     """Draw six distributions over the labelsets of three labels."""
-    figure = make_figure(9, 4.6)
+    figure = make_figure(WIDTH, 3.4)
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
     names = [format(code, "03b") for code in range(8)]
     for ax, (title, weights) in zip(axes.flat, EXAMPLES.items(), strict=True):
-        probabilities = np.array(weights) / sum(weights)
-        ax.bar(names, probabilities, color="C0")
+        ax.bar(names, np.array(weights) / sum(weights), color=series_style(0)["color"])
         ax.set(title=title, ylim=(0, 1))
         ax.tick_params(axis="x", rotation=90)
     figure.supxlabel("labelset")
@@ -66,7 +67,9 @@ def plot_example_distributions() -> Figure:
     return figure
 
 
-def plot_candidates(third: Sequence[float] = (0.0, 1 / 3, 0.5)) -> Figure:
+def plot_candidates(
+    _: pd.DataFrame | None = None, third: Sequence[float] = (0.0, 1 / 3, 0.5)
+) -> Figure:
     """Draw the seven candidates over a distribution of three elements.
 
     Parameters
@@ -74,33 +77,23 @@ def plot_candidates(third: Sequence[float] = (0.0, 1 / 3, 0.5)) -> Figure:
     third
         The probability of the third element in each panel; the first one runs along the axis.
     """
-    figure = make_figure(3.4 * len(third), 3.6)
+    figure = make_figure(WIDTH, 2.9)
     axes = np.atleast_1d(figure.subplots(1, len(third), sharey=True))
+    groups: dict[object, list[str]] = {}  # those that are one function share a line
+    for name in PAPER_CANDIDATES:
+        groups.setdefault(CANDIDATES[name].function, []).append(name)
     for ax, rest in zip(axes, third, strict=True):
         first = np.linspace(0, 1 - rest, N_POINTS)
-        _draw_candidates(
-            ax, first, np.column_stack([first, 1 - rest - first, np.full_like(first, rest)])
-        )
-        ax.set(
-            xlabel="first probability", title=f"third probability {rest:.3g}", ylim=(-0.02, 1.02)
-        )
-    axes[0].set_ylabel("candidate")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        rows = np.column_stack([first, 1 - rest - first, np.full_like(first, rest)])
+        values = confidence_of_profile(profile_of(rows), PAPER_CANDIDATES)
+        for names in groups.values():
+            style = _style(names[0]) | {"marker": ""}
+            ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
+        ax.set(xlabel="first probability", title=f"third probability {rest:.3g}")
+        ax.set_ylim(-0.02, 1.02)
+    axes[0].set_ylabel("confidence")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
-
-
-def _draw_candidates(ax: Axes, first: Floats, probabilities: Floats) -> None:
-    values = confidence_of_profile(profile_of(probabilities), PAPER_CANDIDATES)
-    for names, style in zip(_group_by_function(PAPER_CANDIDATES), STYLES, strict=False):
-        ax.plot(first, values[names[0]], linestyle=style, label=", ".join(names))
-
-
-def _group_by_function(names: Sequence[str]) -> list[list[str]]:
-    """Return the candidates that are one function together: one line is drawn for them."""
-    groups: dict[object, list[str]] = {}
-    for name in names:
-        groups.setdefault(CANDIDATES[name].function, []).append(name)
-    return list(groups.values())
 
 
 def profile_of(probabilities: Floats) -> Profile:
@@ -132,72 +125,171 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
     Parameters
     ----------
     intervals
-        Of `labelsure.study.analyses.mixture`.
+        Of `labelsure.study.analyses.interval_table`; those of fewer than ten instances are left
+        out.
     """
+    shown = intervals[intervals["n"] >= FEW]
     metrics = list(dict.fromkeys(intervals["metric"]))
-    figure = make_figure(3.7 * len(metrics), 3.9)
-    axes = np.atleast_1d(figure.subplots(1, len(metrics)))
-    for ax, metric in zip(axes, metrics, strict=True):
-        part = intervals[(intervals["metric"] == metric) & intervals["low"].notna()]
-        ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="Oracle")
-        for i, model in enumerate(dict.fromkeys(part["model"])):
-            rows = part[part["model"] == model]
+    figure = make_figure(WIDTH, WIDTH / max(len(metrics), 2) + 0.6)
+    axes = figure.subplots(1, max(len(metrics), 1), squeeze=False, sharex=True, sharey=True)[0]
+    least = max(0.0, float(shown[["low", "estimated"]].min().min()) - 0.05) if len(shown) else 0.0
+    for ax, metric in zip(axes, metrics, strict=False):
+        ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="ideal")
+        for model, rows in shown[shown["metric"] == metric].groupby("model", sort=False):
             ends = rows["low"], rows["high"]
-            draw_interval_series(
-                ax, rows["estimated"], rows["accuracy"], ends, number=i, label=model
-            )
-        least = max(0.0, float(part[["low", "estimated"]].min().min()) - 0.05)
-        ax.set(title=metric, xlabel="estimated accuracy", xlim=(least, 1.02), ylim=(least, 1.02))
+            x, y = rows["estimated"], rows["accuracy"]
+            draw_interval_series(ax, x, y, ends, style=_style(model), label=full_name(model))
+        ax.set(title=metric_name(metric), xlabel="estimated accuracy")
+        ax.set(xlim=(least, 1.02), ylim=(least, 1.02))
     axes[0].set_ylabel("actual accuracy")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
 
 
-def plot_accepted(
-    scores: pd.DataFrame,
-    *,
-    classifier: str = "CT",
-    candidates: Sequence[str] = ("HP", "TG", "SE", "CE"),
-    metric: str = "jaccard",
-    empty: float = 0.0,
-) -> Figure:
+def accepted_curves(analyses: Analyses) -> pd.DataFrame:
+    """Return the mean accuracy of the most confident predictions of the first repeat.
+
+    Parameters
+    ----------
+    analyses
+        Of a study.
+
+    Returns
+    -------
+    pandas.DataFrame
+        dataset, classifier, metric, candidate, coverage, accuracy; shares of fewer than ten
+        instances are left out.
+    """
+    scores, settings = analyses.scores, analyses.settings
+    present = list(dict.fromkeys(scores["classifier"]))
+    classifier = CLASSIFIER if CLASSIFIER in present else present[0]
+    metric = "jaccard" if "jaccard" in settings.metrics else settings.metrics[0]
+    shown = scores[(scores["classifier"] == classifier) & (scores["repeat"] == 0)]
+    parts = []
+    for dataset, part in shown.groupby("dataset", sort=False):
+        table = ScoreTable(part)
+        accuracy = table.accuracy(metric, settings.empty)
+        for name in settings.rank_candidates:
+            # As ranks: the log of no gap at all is -inf.
+            ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
+            curve = accept_curve(ranks, accuracy).table
+            curve = curve.loc[curve["n_accepted"] >= FEW, ["coverage", "accuracy"]]
+            parts.append(curve.assign(dataset=dataset, candidate=name))
+    return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)
+
+
+def plot_accepted(curves: pd.DataFrame) -> Figure:
     """Draw the mean accuracy of the most confident predictions, a panel for each data set.
 
     Parameters
     ----------
-    scores
-        The score table; its first repeat is drawn.
-    classifier
-        The paper's is CT; the first one if it does not occur.
-    candidates
-        What orders the predictions, a line for each.
-    metric, empty
-        Of the accuracy.
+    curves
+        Of `accepted_curves`.
     """
-    present = list(dict.fromkeys(scores["classifier"]))
-    chosen = classifier if classifier in present else present[0]
-    shown = scores[(scores["classifier"] == chosen) & (scores["repeat"] == scores["repeat"].min())]
-    datasets = list(dict.fromkeys(shown["dataset"]))
-    n_rows = -(-len(datasets) // 2)
-    figure = make_figure(8, 2.7 * n_rows + 0.4)
-    axes = figure.subplots(n_rows, 2, squeeze=False)
+    datasets = list(dict.fromkeys(curves["dataset"]))
+    n_columns = min(3, max(len(datasets), 1))
+    n_rows = -(-len(datasets) // n_columns) or 1
+    figure = make_figure(WIDTH, 2.1 * n_rows + 0.7)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
     for ax in axes.flat[len(datasets) :]:
         ax.set_visible(False)
     for ax, dataset in zip(axes.flat, datasets, strict=False):
-        part = shown[shown["dataset"] == dataset]
-        table = ScoreTable(part)
-        accuracy = table.accuracy(metric, empty)
-        for name, style in zip(candidates, STYLES, strict=False):
-            curve = accept_curve(_finite(table.ranks(name)), accuracy).table
-            ax.plot(curve["n_accepted"], curve["accuracy"], linestyle=style, label=name)
-        ax.set(title=dataset, ylim=(0, 1.02))
-    figure.supxlabel("predictions accepted, the most confident first")
-    figure.supylabel(f"mean {metric} accuracy ({chosen})")
-    handles = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=len(candidates))
+        part = curves[curves["dataset"] == dataset]
+        for name, curve in part.groupby("candidate", sort=False):
+            style = _style(name) | {"marker": ""}
+            ax.plot(curve["coverage"], curve["accuracy"], label=full_name(name), **style)
+        ax.set(title=dataset, xlim=(0, 1))
+    if len(curves):
+        figure.supxlabel("share of predictions accepted, the most confident first")
+        metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
+        figure.supylabel(f"mean {metric_name(metric)} of the accepted, {classifier}")
+        handles = axes[0, 0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=4)
     return figure
 
 
-def _finite(keys: Floats) -> Floats:
-    """Return keys as ranks: the log of no gap at all is -inf."""
-    return np.unique(keys, return_inverse=True)[1].astype(np.float64)
+class FigureKind(NamedTuple):
+    """A figure: its title, the frame that it shows, and what draws that."""
+
+    title: str
+    frame: Callable[[Analyses], pd.DataFrame]
+    plot: Callable[[pd.DataFrame], Figure]
+
+
+FIGURES = {
+    "calibration": FigureKind(
+        "Estimated against actual accuracy (the paper's Figure 3)",
+        lambda analyses: analyses.intervals,
+        plot_calibration,
+    ),
+    "accepted": FigureKind(
+        "Accuracy of the most confident predictions (the paper's Figure 4)",
+        accepted_curves,
+        plot_accepted,
+    ),
+    "example_distributions": FigureKind(
+        "Distributions over the labelsets of three labels (the paper's Figure 1)",
+        lambda analyses: pd.DataFrame(),
+        plot_example_distributions,
+    ),
+    "candidates": FigureKind(
+        "The candidates over a distribution of three elements (the paper's Figure 2)",
+        lambda analyses: pd.DataFrame(),
+        plot_candidates,
+    ),
+}
+
+
+def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
+    """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
+    frame = FIGURES[name].frame(analyses)
+    digest = sha256(digest_code(__name__).encode())
+    digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
+    return digest.hexdigest(), frame
+
+
+def draw_figure(name: str, frame: pd.DataFrame, to: Sequence[Any]) -> None:
+    """Draw a figure in the style of all of them, and write it.
+
+    Parameters
+    ----------
+    name
+        Of `FIGURES`.
+    frame
+        What it shows.
+    to
+        Paths whose suffix says the format, or streams for SVG.
+    """
+    from matplotlib import rc_context
+
+    with rc_context(FIGURE_STYLE):
+        figure = FIGURES[name].plot(frame)
+        for place in to:
+            if isinstance(place, Path):
+                write_whole(place, partial(_save, figure, place.suffix[1:]))
+            else:
+                _save(figure, "svg", place)
+
+
+def _save(figure: Figure, kind: str, to: Any) -> None:
+    # Without a date: the same numbers give the same file.
+    metadata = {"Date": None} if kind == "svg" else {}
+    figure.savefig(to, format=kind, dpi=200, metadata=metadata)
+
+
+def _style(name: str) -> dict[str, Any]:
+    """Return colour, line and marker of a candidate or model, the same in every figure."""
+    known = [*DEFAULT_CANDIDATES, "GI", "MIX"]
+    return series_style(known.index(name) if name in known else len(known))
+
+
+def full_name(name: str) -> str:
+    """Return what a candidate or model is called in figures and sentences."""
+    if name in CANDIDATES:
+        return f"{CANDIDATES[name].title.capitalize()} ({name})"
+    return {"MIX": "All together (MIX)"}.get(name, name)
+
+
+def metric_name(metric: str) -> str:
+    """Return what a metric is called in figures and sentences."""
+    return get_metric(metric).title.replace("Match", "match")

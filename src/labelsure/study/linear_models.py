@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from scipy.stats import t as student
-from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
-from labelsure.study.correlations import check_columns
+from labelsure.study.correlations import KEYS, check_columns
 
-BASELINES = {"candidate": "HP", "dataset": "emotions", "classifier": "ECC", "metric": "exact"}
-"""What the paper compares with; where it is not in the data, the first level is."""
+BASELINES = {
+    "candidate": ("HP",),
+    "dataset": ("emotions", "scene", "yeast", "stare", "enron", "slashdot"),
+    "classifier": ("ECC", "Indep", "CT"),
+    "metric": ("exact",),
+}
+"""What a factor's levels are compared with: the first of these that occurs, else the first level.
+The paper's are HP, emotions, ECC and exact match."""
+
+FEATURE, FIT = "feature", "fit"
+"""Factors of terms that are no levels: features of the data, and statistics of the fit."""
 
 DATA_FEATURES = ("n_labels", "n_labelsets", "cardinality", "n_features")
-
-PAPER_LEVELS = {
-    "candidate": ("HP", "TG", "SE", "CE", "ME", "CS", "GI"),
-    "dataset": ("emotions", "scene", "yeast", "stare", "enron", "slashdot"),
-    "classifier": ("Indep", "CT", "ECC"),
-    "metric": ("exact", "hamming", "jaccard", "f1"),
-}
-"""The levels of each factor in the paper's order, which tables keep."""
-
-_KEYS = ["metric", "dataset", "classifier", "candidate"]
+TERM = ["factor", "baseline", "term"]
+ORDINARY = ["estimate", "standard_error", "p_value"]
+CLUSTERED = ["clustered_standard_error", "clustered_p_value", "variance_inflation"]
 
 
-def levels(names: Iterable[str], factor: str) -> list[str]:
-    """Return distinct names of a factor: the paper's in its order, then others as they come.
-
-    Examples
-    --------
-    >>> levels(["mine", "yeast", "scene", "mine"], "dataset")
-    ['scene', 'yeast', 'mine']
-    """
-    present = list(dict.fromkeys(names))
-    first = [name for name in PAPER_LEVELS[factor] if name in present]
-    return first + [name for name in present if name not in first]
-
-
-def effects(
-    correlations: pd.DataFrame, *, baselines: Mapping[str, str] | None = None
-) -> pd.DataFrame:
+def effects(correlations: pd.DataFrame) -> pd.DataFrame:
     """Return what candidate, data set and classifier add to z = atanh(correlation).
 
     One ordinary least squares fit for each metric, on one row for each combination; several
@@ -57,35 +41,21 @@ def effects(
     correlations
         metric, dataset, classifier, candidate, correlation; missing ones and exactly 1 or -1,
         which have no finite z, are left out.
-    baselines
-        Which candidate, dataset and classifier the terms are compared with; None means HP,
-        emotions and ECC, or the first one where these do not occur.
 
     Returns
     -------
     pandas.DataFrame
-        metric, term (TG, SE, CE, scene, ..., Indep, CT), estimate, standard_error, p_value.
-        `fit_statistics` gives R2, adjusted R2, RMSE and the number of rows of each fit.
+        metric, factor, baseline (what a term is compared with: HP, emotions, ECC, or the first
+        level where these do not occur), term (TG, SE, CE, scene, ..., Indep, CT), estimate,
+        standard_error, p_value. Terms of the factor "fit" are r_squared, adjusted_r_squared, n and
+        rmse. No rows where no correlation is defined.
     """
-    cells = _cells(correlations)
-    chosen = _baselines(cells, ("candidate", "dataset", "classifier"), baselines)
-    tables, fits = [], []
-    for metric in dict.fromkeys(cells["metric"]):
-        part = cells[cells["metric"] == metric]
-        design = pd.concat([_coded(part, *item) for item in chosen.items()], axis=1)
-        terms, statistics = _fit(part["z"], design)
-        tables.append(terms.assign(metric=metric))
-        fits.append({"metric": metric, **statistics})
-    columns = ["metric", "term", "estimate", "standard_error", "p_value"]
-    return _with_notes(pd.concat(tables, ignore_index=True)[columns], fits, chosen, cells)
+    cells = fisher_cells(correlations)
+    found = _fit_each(cells, "metric", (), ("candidate", "dataset", "classifier"))
+    return found[["metric", *TERM, *ORDINARY]]
 
 
-def robustness(
-    correlations: pd.DataFrame,
-    features: pd.DataFrame,
-    *,
-    baselines: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
+def robustness(correlations: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
     """Return what moves each candidate's z: features of the data, the classifier, the metric.
 
     Six data sets leave one degree of freedom beside four features of the data, and the rows of a
@@ -99,189 +69,106 @@ def robustness(
     features
         dataset, n_labels, n_labelsets, cardinality, n_features, from the training part; several
         repeats are averaged.
-    baselines
-        Which classifier and metric the terms are compared with; None means ECC and exact.
 
     Returns
     -------
     pandas.DataFrame
-        candidate, term (n_labels, n_labelsets, cardinality, n_features, Indep, CT, hamming,
-        jaccard), estimate, standard_error, p_value, clustered_standard_error, clustered_p_value
-        (Student's t with one degree of freedom less than there are data sets) and
-        variance_inflation. A term that those before it determine is missing, as the last features
-        are with fewer than five data sets. `fit_statistics` gives the rest.
+        candidate, factor, baseline (ECC and exact), term (n_labels, n_labelsets, cardinality,
+        n_features, Indep, CT, hamming, jaccard), estimate, standard_error, p_value,
+        clustered_standard_error, clustered_p_value (Student's t with one degree of freedom less
+        than there are data sets) and variance_inflation. A term that those before it determine is
+        missing, as the last features are with fewer than five data sets.
     """
-    cells = _cells(correlations)
-    described = cells.merge(_features_of(features, cells), on="dataset", how="left")
-    chosen = _baselines(cells, ("classifier", "metric"), baselines)
-    tables, fits = [], []
-    for candidate in levels(described["candidate"], "candidate"):
-        part = described[described["candidate"] == candidate]
-        design = pd.concat(
-            [part[list(DATA_FEATURES)], *(_coded(part, *item) for item in chosen.items())], axis=1
-        )
-        terms, statistics = _fit(part["z"], design, clusters=part["dataset"])
-        tables.append(terms.assign(candidate=candidate))
-        fits.append({"candidate": candidate, **statistics})
-    frame = pd.concat(tables, ignore_index=True)
-    frame = frame[["candidate", *frame.columns.drop("candidate")]]
-    return _with_notes(frame, fits, chosen, cells)
-
-
-def fit_statistics(models: pd.DataFrame) -> pd.DataFrame:
-    """Return r_squared, adjusted_r_squared, n, rmse and intercept of each fit.
-
-    They are kept in `models.attrs["fit"]`, beside `attrs["baselines"]`, what the terms are compared
-    with, and `attrs["factors"]`, which of candidate, dataset, classifier and metric a term is of,
-    in the order of the correlations.
-
-    Parameters
-    ----------
-    models
-        What `effects` or `robustness` returned, itself and not a copy cut from it.
-    """
-    if "fit" not in models.attrs:
-        raise InputError(
-            "`models` must be what `effects` or `robustness` returned, whose `attrs` hold the fit, "
-            "got a frame without it. Concatenating or merging frames loses it: ask before."
-        )
-    return pd.DataFrame(models.attrs["fit"])
-
-
-def averaged(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each metric, dataset, classifier and candidate: the mean over repeats."""
-    check_columns(correlations, [*_KEYS, "correlation"], "correlations")
-    values = correlations["correlation"]
-    if (values.abs() > 1).any():
-        worst = values[values.abs() > 1].iloc[0]
-        raise InputError(f"`correlations` must hold correlations from -1 to 1, got {worst:g}.")
-    return correlations.groupby(_KEYS, sort=False)["correlation"].mean().reset_index()
-
-
-def has_models(correlations: pd.DataFrame) -> bool:
-    """Return whether any correlation has a finite z, so that there are linear models of them."""
-    return not _usable(correlations).empty
-
-
-def _usable(correlations: pd.DataFrame) -> pd.DataFrame:
-    cells = averaged(correlations)
-    return cells[cells["correlation"].abs() < 1]  # false for missing ones
-
-
-def _cells(correlations: pd.DataFrame) -> pd.DataFrame:
-    cells = _usable(correlations)
-    if cells.empty:
-        raise InputError("`correlations` must hold at least one that is defined, got none.")
-    return cells.assign(z=np.arctanh(cells["correlation"]))
-
-
-def _features_of(features: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    cells = fisher_cells(correlations)
     check_columns(features, ["dataset", *DATA_FEATURES], "features")
     means = features.groupby("dataset", as_index=False)[list(DATA_FEATURES)].mean()
     unknown = sorted(set(cells["dataset"]) - set(means["dataset"]))
     if unknown:
         raise InputError(
-            f"`features` must describe every data set of `correlations`, got none of "
-            f"{', '.join(unknown)}. Add a row for it."
+            "`features` must have a row for every data set of `correlations`, got none of "
+            f"{', '.join(unknown)}. Add it."
         )
-    return means
+    described = cells.merge(means, on="dataset", how="left")
+    return _fit_each(described, "candidate", DATA_FEATURES, ("classifier", "metric"))
 
 
-def _baselines(
-    cells: pd.DataFrame, columns: Sequence[str], chosen: Mapping[str, str] | None
-) -> dict[str, str]:
-    chosen = dict(chosen or {})
-    for column, level in chosen.items():
-        if column not in columns:
-            raise InputError(f"`baselines` must be for {', '.join(columns)}, got {column!r}.")
-        if level not in set(cells[column]):
-            raise InputError(
-                f"`baselines` must name a {column} that occurs, one of "
-                f"{', '.join(levels(cells[column], column))}, got {level!r}."
-            )
-    defaults = {}
-    for column in columns:
-        present = levels(cells[column], column)
-        paper = BASELINES[column]
-        defaults[column] = paper if paper in present else present[0]
-    return {**defaults, **chosen}
+def fisher_cells(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean of each combination over the repeats with its z, where that is finite."""
+    check_columns(correlations, [*KEYS, "correlation"], "correlations")
+    worst = correlations["correlation"].abs().max()
+    if worst > 1:
+        raise InputError(f"`correlations` must hold correlations from -1 to 1, got {worst:g}.")
+    cells = correlations.groupby(KEYS, sort=False)["correlation"].mean().reset_index()
+    cells = cells[cells["correlation"].abs() < 1]  # false for missing ones
+    return cells.assign(z=np.arctanh(cells["correlation"]))
 
 
-def _coded(part: pd.DataFrame, column: str, baseline: str) -> pd.DataFrame:
-    """Return a column of zeros and ones for each level but the baseline."""
-    others = [level for level in levels(part[column], column) if level != baseline]
-    coded = {level: (part[column] == level).astype(float) for level in others}
-    return pd.DataFrame(coded, index=part.index)
+def _fit_each(
+    cells: pd.DataFrame, key: str, features: tuple[str, ...], factors: tuple[str, ...]
+) -> pd.DataFrame:
+    """Return a model for each level of a key, stacked; levels in the order of the cells."""
+    baselines = {}
+    for factor in factors if len(cells) else ():
+        present = list(dict.fromkeys(cells[factor]))
+        baselines[factor] = next((x for x in BASELINES[factor] if x in present), present[0])
+    fits = [pd.DataFrame(columns=[key, *TERM, *ORDINARY, *CLUSTERED])]
+    for level, part in cells.groupby(key, sort=False):
+        columns = {(FEATURE, "", name): part[name].to_numpy(float) for name in features}
+        for factor, baseline in baselines.items():
+            for name in dict.fromkeys(part[factor]):
+                if name != baseline:
+                    columns[factor, baseline, name] = (part[factor] == name).to_numpy(float)
+        fit = _fit(part["z"].to_numpy(), columns, pd.factorize(part["dataset"])[0])
+        fits.append(fit.assign(**{key: level}))
+    return pd.concat(fits[len(fits) > 1 :], ignore_index=True)[fits[0].columns]
 
 
-def _fit(
-    z: pd.Series, design: pd.DataFrame, clusters: pd.Series | None = None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the terms of a fit, and how well it fits."""
-    design.insert(0, "intercept", 1.0)
+def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) -> pd.DataFrame:
+    """Return the terms of an ordinary least squares fit, and how well it fits."""
+    design = np.column_stack([np.ones(len(z)), *columns.values()])
     kept = _independent(design)
-    X = design[kept].to_numpy(float)
-    fit = sm.OLS(z.to_numpy(), X).fit()
-    enough = fit.df_resid > 0
-    terms = pd.DataFrame(index=pd.Index(kept, name="term"))
-    terms["estimate"] = fit.params
-    terms["standard_error"] = fit.bse if enough else np.nan
-    terms["p_value"] = fit.pvalues if enough else np.nan
-    if clusters is not None:
-        terms = terms.join(_clustered(fit, X, kept, clusters, enough))
-    rows = terms.reindex(design.columns[1:]).rename_axis("term").reset_index()
-    return rows, _statistics(fit, enough)
-
-
-def _independent(design: pd.DataFrame) -> list[str]:
-    """Return the columns that those before them do not determine."""
-    kept: list[str] = []
-    for name in design.columns:
-        trial = design[[*kept, name]].to_numpy(float)
-        # On a common scale, or feature counts in the thousands drown the others.
-        trial = trial / np.maximum(np.linalg.norm(trial, axis=0), 1e-300)
-        if np.linalg.matrix_rank(trial, tol=1e-9) == len(kept) + 1:
-            kept.append(name)
-    return kept
-
-
-def _clustered(
-    fit: Any, X: Floats, names: list[str], clusters: pd.Series, enough: bool
-) -> pd.DataFrame:
-    codes, found = pd.factorize(clusters)
-    columns = pd.DataFrame(index=pd.Index(names, name="term"), dtype=float)
-    columns["clustered_standard_error"] = np.nan
-    if enough and len(found) > 1:
-        robust = fit.get_robustcov_results("cluster", groups=codes)
-        columns["clustered_standard_error"] = np.sqrt(np.diag(robust.cov_params()).clip(0))
+    X = design[:, kept]
+    (n, k), n_clusters = X.shape, int(clusters.max()) + 1
+    Q, R = np.linalg.qr(X)
+    root = np.linalg.inv(R)
+    inverse = root @ root.T  # of X.T @ X
+    estimates = root @ (Q.T @ z)
+    residuals = z - X @ estimates
+    n_left = n - k if n > k else np.nan
+    variance = residuals @ residuals / n_left
+    # The sandwich over clusters, with the usual correction for their number.
+    sums = np.zeros((n_clusters, k))
+    np.add.at(sums, clusters, X * residuals[:, np.newaxis])
+    scale = n_clusters / (n_clusters - 1) * (n - 1) / n_left if n_clusters > 1 else np.nan
+    clustered = np.sqrt((scale * np.diag(inverse @ sums.T @ sums @ inverse)).clip(0))
+    errors = np.sqrt(variance * np.diag(inverse))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.abs(fit.params) / columns["clustered_standard_error"].to_numpy()
-    columns["clustered_p_value"] = 2 * student.sf(ratio, max(len(found) - 1, 1))
-    columns["variance_inflation"] = [np.nan] + [
-        variance_inflation_factor(X, j) for j in range(1, X.shape[1])
-    ]
-    return columns
-
-
-def _statistics(fit: Any, enough: bool) -> dict[str, Any]:
-    varies = fit.centered_tss > 0
-    return {
-        "r_squared": float(fit.rsquared) if varies else np.nan,
-        "adjusted_r_squared": float(fit.rsquared_adj) if enough and varies else np.nan,
-        "n": int(fit.nobs),
-        "rmse": float(np.sqrt(fit.mse_resid)) if enough else np.nan,
-        "intercept": float(fit.params[0]),
+        p_values = 2 * student.sf(np.abs(estimates / errors), n_left)
+        clustered_p = 2 * student.sf(np.abs(estimates / clustered), max(n_clusters - 1, 1))
+    inflation = np.diag(inverse) * ((X - X.mean(axis=0)) ** 2).sum(axis=0)
+    numbers = np.column_stack([estimates, errors, p_values, clustered, clustered_p, inflation])
+    table = np.full((design.shape[1], numbers.shape[1]), np.nan)
+    table[kept] = numbers
+    total = ((z - z.mean()) ** 2).sum()
+    r_squared = 1 - residuals @ residuals / total if total > 0 else np.nan
+    statistics = {
+        "r_squared": r_squared,
+        "adjusted_r_squared": 1 - (1 - r_squared) * (n - 1) / n_left,
+        "n": n,
+        "rmse": np.sqrt(variance),
     }
+    terms = pd.DataFrame(list(columns), columns=TERM)
+    terms[[*ORDINARY, *CLUSTERED]] = table[1:]
+    fit = pd.DataFrame({"term": list(statistics), "estimate": list(statistics.values())})
+    return pd.concat([terms, fit.assign(factor=FIT, baseline="")], ignore_index=True)
 
 
-def _with_notes(
-    frame: pd.DataFrame, fits: list[dict[str, Any]], baselines: dict[str, str], cells: pd.DataFrame
-) -> pd.DataFrame:
-    # Records and not a frame: pandas compares the attrs of frames that it puts together.
-    frame.attrs["fit"] = fits
-    frame.attrs["baselines"] = baselines
-    frame.attrs["n_datasets"] = cells["dataset"].nunique()
-    frame.attrs["factors"] = {
-        level: factor for factor in baselines for level in dict.fromkeys(cells[factor])
-    }
-    return frame
+def _independent(design: Floats) -> list[int]:
+    """Return the columns that those before them do not determine."""
+    # On a common scale, or feature counts in the thousands drown the others.
+    scaled = design / np.maximum(np.linalg.norm(design, axis=0), 1e-300)
+    kept: list[int] = []
+    for j in range(design.shape[1]):
+        if np.linalg.matrix_rank(scaled[:, [*kept, j]], tol=1e-9) == len(kept) + 1:
+            kept.append(j)
+    return kept

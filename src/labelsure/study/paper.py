@@ -1,22 +1,10 @@
-"""The paper's numbers beside ours, how far they agree, and a verdict on each conclusion.
-
-The paper's tables have the shape of the frames that our analyses return:
-
-| table | one row for each |
-|---|---|
-| correlations | metric, dataset, classifier, candidate: Kendall's tau with its arrows |
-| effects, effects_fit | association, metric (and term): Analyses 1 and 3 |
-| robustness, robustness_fit | association, candidate (and term): Analyses 2 and 4 |
-| intervals | metric, interval of estimates, model: Analysis 5 |
-| datasets | data set |
-"""
+"""The paper's numbers beside ours, how far they agree, and a verdict on each conclusion."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from itertools import permutations
 from typing import Any
 
@@ -25,22 +13,21 @@ import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 from scipy.stats import t as student
 
-from labelsure._runtime.typing import AnyPath
+from labelsure._runtime.typing import AnyPath, Floats
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.errors import unknown_name
-from labelsure.study.analyses import FIT, Analyses, RepeatedAnalyses, describe_datasets
+from labelsure.study.analyses import ALL, Analyses, effects
 from labelsure.study.conclusions import (
     FAILS,
-    NO_EVIDENCE_RULE,
-    SIGN_RULE,
     VERDICTS,
     Claim,
     Conclusion,
     draw_conclusions,
+    published_table,
 )
-from labelsure.study.linear_models import averaged, effects, has_models
+from labelsure.study.correlations import BASELINE, KEYS
+from labelsure.study.linear_models import FIT
 from labelsure.study.run import open_run
-from labelsure.study.tables import PrintedTable, flatten_settings
+from labelsure.study.tables import PrintedTable, interval_names
 
 __all__ = [
     "Claim",
@@ -58,15 +45,6 @@ __all__ = [
     "trivial_effects",
 ]
 
-TABLES = (
-    "correlations",
-    "effects",
-    "effects_fit",
-    "robustness",
-    "robustness_fit",
-    "intervals",
-    "datasets",
-)
 TITLES = {
     "correlations": "Kendall correlations (Analysis 0)",
     "kendall effects": "Effects on Kendall's correlation (Analysis 1)",
@@ -80,39 +58,28 @@ ROUNDING = {"datasets": 0.0051}
 DEFAULT_ROUNDING = 0.00051
 """Half of the last digit that the paper prints, and a little."""
 
+OVERLAP = 1.96
+"""Standard errors on each side of an estimate in its 95% interval."""
 
-def published_table(table: str) -> pd.DataFrame:
-    """Return a table of numbers that the paper prints.
-
-    Parameters
-    ----------
-    table
-        "correlations", "effects", "effects_fit", "robustness", "robustness_fit", "intervals" or
-        "datasets".
-
-    Examples
-    --------
-    >>> published_table("datasets")[["dataset", "n_samples", "n_labels"]].head(2)
-        dataset  n_samples  n_labels
-    0  emotions        593         6
-    1     scene       2407         6
-    """
-    if table not in TABLES:
-        raise unknown_name("table of the paper", table, TABLES)
-    source = files("labelsure.study") / "published" / f"{table}.csv"
-    with source.open(encoding="utf-8") as stream:
-        frame = pd.read_csv(stream)
-    texts = [name for name in ("arrows", "stars") if name in frame.columns]
-    return frame.fillna(dict.fromkeys(texts, ""))
+MEASURES = {
+    "spearman": "Spearman correlation",
+    "pearson": "Pearson correlation",
+    "mean_absolute_difference": "mean absolute difference",
+    "direction": "share of directions against HP",
+    "marked_direction": "the same, where the reference has two arrows or more",
+    "effect_signs": "share of candidate effects with the same sign",
+    "effect_overlap": "share of effects with overlapping 95% intervals",
+}
+SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
 
 
-def compare_numbers(repeated: RepeatedAnalyses) -> pd.DataFrame:
+def compare_numbers(analyses: Analyses) -> pd.DataFrame:
     """Return every published number beside ours.
 
     Parameters
     ----------
-    repeated
-        The analyses, repeat by repeat.
+    analyses
+        Of a study.
 
     Returns
     -------
@@ -122,15 +89,22 @@ def compare_numbers(repeated: RepeatedAnalyses) -> pd.DataFrame:
         for one more split of the same data), and `miss`: published lies outside of it by more than
         its rounding. Without a second repeat there is no interval, and `miss` is missing.
     """
-    ours = pd.concat(_ours(repeated), ignore_index=True)
+    correlations, models = analyses.correlations, analyses.models
+    ours = _numbers(
+        correlations[correlations["association"] == "kendall"],
+        models[models["repeat"] != ALL],
+        analyses.intervals,
+        analyses.datasets,
+    )
+    paper = _numbers(*map(published_table, ("correlations", "models", "intervals", "datasets")))
     keys = ["table", "row", "quantity"]
     found = ours.groupby(keys, sort=False)["value"].agg(
         ours="mean", spread="std", n_repeats="count"
     )
-    paper = pd.concat(_paper(), ignore_index=True).rename(columns={"value": "published"})
-    both = paper.merge(found.reset_index(), on=keys, how="left")
-    both["n_repeats"] = both["n_repeats"].fillna(0).astype(int)
-    return _judged(both)
+    both = paper.rename(columns={"value": "published"}).merge(
+        found.reset_index(), on=keys, how="left"
+    )
+    return _judged(both.fillna({"n_repeats": 0}).astype({"n_repeats": int}))
 
 
 def _judged(both: pd.DataFrame) -> pd.DataFrame:
@@ -148,95 +122,29 @@ def _judged(both: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _long(
-    frame: pd.DataFrame, table: str, rows: Iterable[str], quantities: Iterable[str]
+def _numbers(
+    correlations: pd.DataFrame,
+    models: pd.DataFrame,
+    intervals: pd.DataFrame,
+    datasets: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return one row for each number, named by the columns `rows` and by its quantity."""
-    names = frame[list(rows)].astype(str).to_numpy()
-    label = [" / ".join(parts) for parts in names]
-    repeat = frame["repeat"] if "repeat" in frame.columns else 0
-    parts = [
-        pd.DataFrame(
-            {
-                "table": table,
-                "row": label,
-                "quantity": quantity,
-                "repeat": repeat,
-                "value": frame[quantity].astype(float),
-            }
-        )
-        for quantity in quantities
-    ]
+    """Return one row for each number of four such frames: table, row, quantity, value."""
+    intervals = intervals.assign(interval=interval_names(intervals))
+    analysis = models["association"] + " " + models["analysis"]
+    sizes = ["n_samples", "n_labels", "n_features", "cardinality"]
+    parts = []
+    for table, frame, rows, quantities in (
+        ("correlations", correlations, KEYS, ["correlation"]),
+        (analysis, models, ["of", "term"], ["estimate", "standard_error"]),
+        ("intervals", intervals, ["metric", "interval", "model"], ["low", "high"]),
+        ("datasets", datasets, ["dataset"], sizes),
+    ):
+        row = frame[rows].astype(str).agg(" / ".join, axis=1) if len(frame) else ""
+        long = frame[quantities].astype(float).assign(table=table, row=row)
+        long = long.melt(["table", "row"], var_name="quantity")
+        # Statistics of a fit have no standard error; the paper prints an interval as NA.
+        parts.append(long if table is not analysis else long.dropna(subset=["value"]))
     return pd.concat(parts, ignore_index=True)
-
-
-def _ours(repeated: RepeatedAnalyses) -> Iterator[pd.DataFrame]:
-    analyses = repeated.analyses
-    correlations = analyses.kendall.correlations
-    cells = ["metric", "dataset", "classifier", "candidate"]
-    yield _long(correlations, "correlations", cells, ["correlation"])
-    yield from _linear_models(
-        repeated.effects, repeated.effects_fit, repeated.robustness, repeated.robustness_fit
-    )
-    if len(analyses.replicates):
-        yield _intervals(analyses.intervals)
-    yield _long(describe_datasets(analyses), "datasets", ["dataset"], _DATASET_COLUMNS)
-
-
-def _paper() -> Iterator[pd.DataFrame]:
-    cells = ["metric", "dataset", "classifier", "candidate"]
-    yield _long(published_table("correlations"), "correlations", cells, ["correlation"])
-    names = ("effects", "effects_fit", "robustness", "robustness_fit")
-    yield from _linear_models(*(published_table(name) for name in names))
-    yield _intervals(published_table("intervals"))
-    yield _long(published_table("datasets"), "datasets", ["dataset"], _DATASET_COLUMNS)
-
-
-def _linear_models(
-    effects: pd.DataFrame,
-    effects_fit: pd.DataFrame,
-    robustness: pd.DataFrame,
-    robustness_fit: pd.DataFrame,
-) -> Iterator[pd.DataFrame]:
-    numbers = ["estimate", "standard_error"]
-    for association in ("kendall", "pearson"):
-        for kind, key, terms, fit in (
-            ("effects", "metric", effects, effects_fit),
-            ("robustness", "candidate", robustness, robustness_fit),
-        ):
-            table = f"{association} {kind}"
-            yield _long(terms[terms["association"] == association], table, [key, "term"], numbers)
-            yield _long(fit[fit["association"] == association], table, [key], FIT)
-
-
-def _intervals(intervals: pd.DataFrame) -> pd.DataFrame:
-    named = intervals.assign(
-        interval=[
-            f"({low:g}, {high:g}]"
-            for low, high in zip(
-                intervals["predicted_low"], intervals["predicted_high"], strict=True
-            )
-        ]
-    )
-    return _long(named, "intervals", ["metric", "interval", "model"], ["low", "high"])
-
-
-_DATASET_COLUMNS = ("n_samples", "n_labels", "n_features", "cardinality")
-
-
-KEYS = ["metric", "dataset", "classifier", "candidate"]
-OVERLAP = 1.96
-"""Standard errors on each side of an estimate in its 95% interval."""
-
-MEASURES = {
-    "spearman": "Spearman correlation",
-    "pearson": "Pearson correlation",
-    "mean_absolute_difference": "mean absolute difference",
-    "direction": "share of directions against HP",
-    "marked_direction": "the same, where the reference has two arrows or more",
-    "effect_signs": "share of candidate effects with the same sign",
-    "effect_overlap": "share of effects with overlapping 95% intervals",
-}
 
 
 def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
@@ -254,11 +162,9 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
     dict
         The `MEASURES`, and `n`, the cells that both have. NaN where nothing can be compared.
     """
-    both = (
-        averaged(ours)
-        .merge(reference, on=KEYS, suffixes=("", "_reference"))
-        .dropna(subset=["correlation", "correlation_reference"])
-    )
+    means = ours.groupby(KEYS, sort=False)["correlation"].mean().reset_index()
+    both = means.merge(reference, on=KEYS, suffixes=("", "_reference"))
+    both = both.dropna(subset=["correlation", "correlation_reference"])
     if len(both) < 2:
         return {"n": float(len(both)), **dict.fromkeys(MEASURES, np.nan)}
     x, y = both["correlation"].to_numpy(), both["correlation_reference"].to_numpy()
@@ -266,9 +172,7 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
         "n": float(len(both)),
         **_values(x, y),
         **_directions(_above_baseline(both)),
-        **effects_agreement(
-            *(effects_if_any(both[KEYS].assign(correlation=values)) for values in (x, y))
-        ),
+        **effects_agreement(*(_effects(both.assign(correlation=values)) for values in (x, y))),
     }
 
 
@@ -284,14 +188,14 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
     """
     y = reference["correlation"].to_numpy()
     median = reference.groupby("metric")["correlation"].transform("median").to_numpy()
-    known = reference[reference["candidate"].isin([*_expected_signs(), "HP"])]
+    known = reference[reference["candidate"].isin([*_expected_signs(), BASELINE])]
     gaps = _above_baseline(known.assign(correlation_reference=known["correlation"]))
     gaps["gap"] = gaps["candidate"].map(_expected_signs())
     return {
         "n": float(len(reference)),
         **_values(median, y),
         **_directions(gaps),
-        **trivial_effects(effects(reference)),
+        **trivial_effects(_effects(reference)),
     }
 
 
@@ -317,16 +221,17 @@ def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
     Parameters
     ----------
     correlations
-        Of `kendall`, with several repeats; with one, every measure is NaN.
+        Of `correlate`, with several repeats; with one, every measure is NaN.
     """
     repeats = dict(iter(correlations.groupby("repeat")))
     pairs = [
         agreement(repeats[one], repeats[other][[*KEYS, "correlation", "arrows"]])
         for one, other in permutations(repeats, 2)
     ]
-    if not pairs:
-        return dict.fromkeys(["n", *MEASURES], np.nan)
-    return {name: float(np.mean([pair[name] for pair in pairs])) for name in pairs[0]}
+    return {
+        name: float(np.mean([pair[name] for pair in pairs])) if pairs else np.nan
+        for name in ("n", *MEASURES)
+    }
 
 
 def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
@@ -343,23 +248,13 @@ def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, 
     same = np.sign(signed["estimate"]) == np.sign(signed["estimate_reference"])
     apart = (both["estimate"] - both["estimate_reference"]).abs()
     reach = OVERLAP * (both["standard_error"] + both["standard_error_reference"])
-    return {
-        "effect_signs": float(same.mean()) if len(same) else np.nan,
-        "effect_overlap": float((apart <= reach).mean()) if len(both) else np.nan,
-    }
+    return {"effect_signs": _share(same), "effect_overlap": _share(apart <= reach)}
 
 
-def effects_if_any(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return `effects`, or no rows where no correlation has a finite z.
-
-    Parameters
-    ----------
-    correlations
-        As for `effects`.
-    """
-    if has_models(correlations):
-        return effects(correlations)
-    return pd.DataFrame(columns=["metric", "term", "estimate", "standard_error", "p_value"])
+def _effects(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return the terms of Analysis 1, without how well it fits."""
+    found = effects(correlations)
+    return found[found["factor"] != FIT].astype({"estimate": float})
 
 
 def _expected_signs() -> dict[str, int]:
@@ -367,7 +262,11 @@ def _expected_signs() -> dict[str, int]:
     return {name: candidate.sign for name, candidate in CANDIDATES.items() if candidate.sign}
 
 
-def _values(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def _share(values: pd.Series) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _values(x: Floats, y: Floats) -> dict[str, float]:
     vary = np.ptp(x) > 0 and np.ptp(y) > 0
     return {
         "spearman": float(spearmanr(x, y).statistic) if vary else np.nan,
@@ -378,32 +277,19 @@ def _values(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 def _above_baseline(both: pd.DataFrame) -> pd.DataFrame:
     """Return how far each candidate is above HP in its cell, ours and the reference's."""
-    cell = KEYS[:-1]
-    baseline = both.loc[both["candidate"] == "HP", [*cell, "correlation", "correlation_reference"]]
-    others = both[both["candidate"] != "HP"].merge(baseline, on=cell, suffixes=("", "_HP"))
-    return pd.DataFrame(
-        {
-            "candidate": others["candidate"],
-            "gap": others["correlation"] - others["correlation_HP"],
-            "reference": others["correlation_reference"] - others["correlation_reference_HP"],
-            "arrows": others["arrows"],
-        }
+    cell, is_baseline = KEYS[:-1], both["candidate"] == BASELINE
+    baseline = both.loc[is_baseline, [*cell, "correlation", "correlation_reference"]]
+    others = both[~is_baseline].merge(baseline, on=cell, suffixes=("", "_HP"))
+    return others[["candidate", "arrows"]].assign(
+        gap=others["correlation"] - others["correlation_HP"],
+        reference=others["correlation_reference"] - others["correlation_reference_HP"],
     )
 
 
 def _directions(gaps: pd.DataFrame) -> dict[str, float]:
     same = np.sign(gaps["gap"]) == np.sign(gaps["reference"])
-    marked = gaps["arrows"].str.len() >= 2
-    return {
-        "direction": float(same.mean()) if len(same) else np.nan,
-        "marked_direction": float(same[marked].mean()) if marked.any() else np.nan,
-    }
-
-
-RULE_NAMES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
-SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
-
-CELLS = ["metric", "dataset", "classifier", "candidate"]
+    marked = same[gaps["arrows"].str.len() >= 2]
+    return {"direction": _share(same), "marked_direction": _share(marked)}
 
 
 @dataclass(frozen=True)
@@ -419,63 +305,49 @@ class PaperCheck:
         a guess without data reaches) and own (what two of our repeats reach with each other).
     numbers
         Every published number beside ours, see `compare_numbers`.
-    settings
-        What the study was made with.
     """
 
     conclusions: list[Conclusion]
     summaries: pd.DataFrame
     numbers: pd.DataFrame
-    settings: dict[str, str]
 
     @property
     def misses(self) -> list[Conclusion]:
         """The conclusions of the paper that do not hold here."""
         return [c for c in self.conclusions if c.verdict == FAILS]
 
+    def verdicts(self) -> dict[str, int]:
+        """Return how many conclusions have each verdict."""
+        counts = Counter(c.verdict for c in self.conclusions)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON; what is missing or infinite is None."""
-        conclusions = [
-            {
-                "name": conclusion.name,
-                "statement": conclusion.statement,
-                "verdict": conclusion.verdict,
-                "rule": conclusion.rule,
-                "claims": [asdict(claim) for claim in conclusion.claims],
-            }
-            for conclusion in self.conclusions
-        ]
-        found = {
-            "settings": self.settings,
+        return {
             "misses": [conclusion.name for conclusion in self.misses],
-            "conclusions": conclusions,
-            "summaries": self.summaries.to_dict("records"),
-            "numbers": self.numbers.to_dict("records"),
+            "conclusions": [
+                {"name": c.name, "statement": c.statement, "verdict": c.verdict}
+                | {"claims": _records(pd.DataFrame([asdict(claim) for claim in c.claims]))}
+                for c in self.conclusions
+            ],
+            "summaries": _records(self.summaries),
+            "numbers": _records(self.numbers),
         }
-        return _as_json(found)
 
     def to_markdown(self) -> str:
         """Return the comparison as a page: conclusions, summaries, numbers; misses first."""
-        parts = ["# Compared with the paper", ""]
-        counts = Counter(c.verdict for c in self.conclusions)
-        verdicts = (f"{verdict}: {counts[verdict]}" for verdict in VERDICTS)
-        parts += [f"{len(self.conclusions)} conclusions. {'; '.join(verdicts).capitalize()}.", ""]
-        parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
-        parts += [table.to_markdown() for table in self.tables()]
-        return "\n".join(parts)
+        verdicts = "; ".join(f"{verdict}: {n}" for verdict, n in self.verdicts().items())
+        head = f"{len(self.conclusions)} conclusions. {verdicts.capitalize()}."
+        tables = (table.to_markdown() for table in self.tables())
+        return "\n".join(["# Compared with the paper", "", head, "", *tables])
 
-    def tables(self) -> list[PrintedTable]:
-        """Return the comparison as tables: conclusions, summaries, numbers; misses first."""
-        numbers = [
-            numbers_table(title, self.numbers[self.numbers["table"] == name])
-            for name, title in TITLES.items()
-        ]
-        return [
-            conclusions_table(self.conclusions),
-            claims_table(self.conclusions),
-            summaries_table(self.summaries),
-            *numbers,
-        ]
+    def tables(self) -> Iterator[PrintedTable]:
+        """Yield the comparison as tables: conclusions, summaries, numbers; misses first."""
+        yield conclusions_table(self.conclusions)
+        yield claims_table(self.conclusions)
+        yield summaries_table(self.summaries)
+        for name, title in TITLES.items():
+            yield numbers_table(title, self.numbers[self.numbers["table"] == name])
 
 
 def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> PaperCheck:
@@ -488,116 +360,93 @@ def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> Paper
     n_jobs
         Processes for the mixture, unless its fits are in the folder; None means all cores.
     """
-    run = open_run(run_dir)
-    return compare_with_paper(run.analyses(n_jobs), flatten_settings(run.plan))
+    return compare_with_paper(open_run(run_dir).analyses(n_jobs))
 
 
-def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = None) -> PaperCheck:
+def compare_with_paper(analyses: Analyses) -> PaperCheck:
     """Compare analyses with the paper, whatever they were made from.
 
     Parameters
     ----------
     analyses
-        Of `labelsure.study.analyses.run_analyses`, or of a run.
-    settings
-        What to print as settings.
+        Of any score table.
     """
-    repeated = RepeatedAnalyses(analyses)
-    return PaperCheck(
-        draw_conclusions(repeated),
-        _summaries(analyses),
-        compare_numbers(repeated),
-        dict(settings or {}),
-    )
+    numbers = compare_numbers(analyses)
+    return PaperCheck(draw_conclusions(analyses), _summaries(analyses), numbers)
 
 
 def _summaries(analyses: Analyses) -> pd.DataFrame:
-    correlations = analyses.kendall.correlations
+    ranks, values = (
+        analyses.correlations[analyses.correlations["association"] == association]
+        for association in ("kendall", "pearson")
+    )
     # Where a study has only some of the paper's cells, the guess is measured on those, too.
-    reference = published_table("correlations").merge(correlations[CELLS].drop_duplicates())
+    reference = published_table("correlations").merge(ranks[KEYS].drop_duplicates())
     if reference.empty:
         reference = published_table("correlations")
-    rows = _compared(
-        lambda part: agreement(part, reference), correlations, trivial_agreement(reference)
+    models = published_table("models").rename(columns={"of": "metric"})
+    paper = models[(models["association"] == "pearson") & (models["analysis"] == "effects")]
+    of_ranks = _compared(lambda p: agreement(p, reference), ranks, trivial_agreement(reference))
+    of_values = _compared(
+        lambda part: effects_agreement(_effects(part), paper), values, trivial_effects(paper)
     )
-    paper = published_table("effects").query("association == 'pearson'")
-    of_effects = _compared(
-        lambda part: effects_agreement(effects_if_any(part), paper),
-        analyses.pearson.correlations,
-        trivial_effects(paper),
-    )
-    rows += [{**row, "measure": f"Pearson: {row['measure']}"} for row in of_effects]
-    return pd.DataFrame(rows)
+    of_values["measure"] = "Pearson: " + of_values["measure"]
+    return pd.concat([of_ranks, of_values], ignore_index=True)
 
 
 def _compared(
     compare: Callable[[pd.DataFrame], dict[str, float]],
     correlations: pd.DataFrame,
     trivial: dict[str, float],
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Return what a comparison gives for all repeats together, and for each of them alone."""
-    ours, own = compare(correlations), own_agreement(correlations)
     single = pd.DataFrame([compare(part) for _, part in correlations.groupby("repeat")])
-    return [
-        {
-            "measure": title,
-            "ours": ours[name],
-            "least": single[name].min(),
-            "most": single[name].max(),
-            "trivial": trivial[name],
-            "own": own[name],
-        }
-        for name, title in MEASURES.items()
-        if name in ours
-    ]
+    columns: dict[str, Any] = {
+        "ours": compare(correlations),
+        "least": single.min(),
+        "most": single.max(),
+        "trivial": trivial,
+        "own": own_agreement(correlations),
+    }
+    names = [name for name in MEASURES if name in single]
+    found = {title: [values[name] for name in names] for title, values in columns.items()}
+    return pd.DataFrame({"measure": [MEASURES[name] for name in names], **found})
 
 
-def _as_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _as_json(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(entry) for entry in value]
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    return value
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    plain = frame.replace([np.inf, -np.inf], np.nan).astype(object)
+    found: list[Any] = plain.where(plain.notna(), None).to_dict("records")
+    return found
 
 
 def _shown(value: Any) -> str:
     return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
 
 
-def _texts(rows: list[list[str]], columns: list[str]) -> pd.DataFrame:
+def _texts(rows: Iterable[Sequence[str]], columns: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns, dtype=str)
 
 
-def _range(low: Any, high: Any) -> str:
-    return f"{_shown(low)} to {_shown(high)}"
-
-
 def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
-    """Return verdicts, statements and rules."""
-    rows = [[c.verdict, c.statement, RULE_NAMES[c.rule], c.name] for c in conclusions]
-    rules = "; ".join(f"{name}: {rule}" for rule, name in RULE_NAMES.items())
+    """Return verdicts and statements."""
+    rows = [[c.verdict, c.statement, c.name] for c in conclusions]
     note = (
-        f"Rules. {rules}. Intervals allow for the data that repeats of a split share; with one "
-        "repeat they are the regression's own. Not applicable: the study has data "
-        "sets that are not the paper's, or none of the numbers."
+        "A conclusion holds if the 95% interval over repeats of every number behind it is on the "
+        "side of 0 that the paper says, does not hold if one of them is on the other side, and is "
+        "undecided otherwise. Where the paper finds no evidence of a difference, it holds if every "
+        "interval contains 0. Intervals allow for the data that repeats of a split share; with one "
+        "repeat they are the regression's own. Not applicable: the study has data sets that are "
+        "not the paper's, or none of the numbers."
     )
-    columns = ["verdict", "the paper says", "rule", "name"]
-    return PrintedTable("conclusions", "Conclusions", _texts(rows, columns), note, n_text=4)
+    frame = _texts(rows, ["verdict", "the paper says", "name"])
+    return PrintedTable("conclusions", "Conclusions", frame, note, n_text=3)
 
 
 def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
     """Return every number that a verdict rests on."""
     rows = [
         [
-            conclusion.name,
-            claim.text,
-            SIGNS[claim.sign],
+            *(conclusion.name, claim.text, SIGNS[claim.sign]),
             *(_shown(value) for value in (claim.estimate, claim.low, claim.high)),
             "" if np.isnan(claim.p_value) else f"{claim.p_value:.3f}",
         ]
@@ -610,8 +459,7 @@ def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
         "of the same data differ; the regression, how data sets and classifiers do, which is more: "
         "what stands out by the interval need not by the regression."
     )
-    columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
-    frame = _texts(rows, columns)
+    frame = _texts(rows, ["conclusion", "number", "should be", "mean", "low", "high", "p"])
     return PrintedTable("claims", "The numbers behind them", frame, note, n_text=3)
 
 
@@ -619,11 +467,8 @@ def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
     """Return how far a study agrees with the paper, beside what is easily reached."""
     rows = [
         [
-            str(row.measure),
-            _shown(row.ours),
-            _range(row.least, row.most),
-            _shown(row.trivial),
-            _shown(row.own),
+            *(str(row.measure), _shown(row.ours), f"{_shown(row.least)} to {_shown(row.most)}"),
+            *(_shown(row.trivial), _shown(row.own)),
         ]
         for row in summaries.itertuples(index=False)
     ]
@@ -636,27 +481,25 @@ def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
     return PrintedTable("summaries", "Agreement with the paper", _texts(rows, columns), note)
 
 
-_JUDGED: dict[Any, str] = {True: "miss", False: "within"}
-
-
 def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
     """Return published numbers beside ours, misses first."""
     apart = (numbers["difference"] / (numbers["high"] - numbers["low"])).abs()
     order = numbers.assign(apart=apart, first=numbers["miss"].fillna(False).astype(bool))
     order = order.sort_values(["first", "apart"], ascending=False, kind="stable")
+    judged: dict[Any, str] = {True: "miss", False: "within"}
     rows = [
         [
             f"{row.row}, {row.quantity}",
             *(_shown(v) for v in (row.published, row.ours, row.spread, row.difference)),
-            _JUDGED.get(row.miss, ""),
+            judged.get(row.miss, ""),
         ]
         for row in order.itertuples(index=False)
     ]
-    judged = numbers["miss"].dropna()
+    found = numbers["miss"].dropna()
     note = "One repeat only: there is no spread to judge by."
-    if len(judged):
+    if len(found):
         note = (
-            f"{int(judged.sum())} of {len(judged)} outside the 95% prediction interval for one "
+            f"{int(found.sum())} of {len(found)} outside the 95% prediction interval for one "
             "more split, listed first; blank where there is no spread to judge by."
         )
     columns = ["", "published", "ours", "spread", "difference", "verdict"]

@@ -36,7 +36,7 @@ from labelsure._runtime.storage import expand_path, first_line
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._engines import Engine
-from labelsure.distributions.candidates import CANDIDATES
+from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import METRICS, check_empty
@@ -272,7 +272,7 @@ class DataSource(_Table):
     name, file, simulated
         One of them: a name of the catalogue (by default that of the table), a file, or arguments
         of `make_labelsets`.
-    labels, index, drop, sep, nominal, source
+    labels, index, drop, sep, source
         As in `load_dataset` and `read_dataset`.
     """
 
@@ -283,7 +283,6 @@ class DataSource(_Table):
     index: JsonValue = None
     drop: JsonValue = None
     sep: str | None = None
-    nominal: JsonValue = None
     source: str | None = None
 
     @model_validator(mode="after")
@@ -353,17 +352,60 @@ def _each_of(known: Mapping[str, Any], what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _check_engine(name: str) -> str:
-    return Engine(name).name
-
-
 DEFAULT_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "CS")
+RANK_CANDIDATES = ("HP", "TG", "SE", "CE")
+"""Of those that rank alike, the ones that stand for the others."""
+
 Names = Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
 Repeats = Annotated[int, Field(ge=1, le=_limits.MAX_REPEATS)]
 
 
-class Plan(_Table):
-    """What a study computes.
+class Settings(_Table):
+    """What analyses are about, and how they are made: the head that they all share.
+
+    Attributes
+    ----------
+    metrics, candidates
+        Their names. Kendall's correlation leaves out candidates that rank alike.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    n_replicates
+        Splits of the mixture analysis.
+    by_instance
+        Whether these splits keep an instance, seen through several classifiers, on one side.
+    seed
+        Of all that is random.
+
+    Examples
+    --------
+    >>> Settings(candidates=("HP", "ME", "SE")).rank_candidates
+    ('HP', 'SE')
+    """
+
+    metrics: Annotated[Names, _each_of(METRICS, "metric")] = ("exact", "hamming", "jaccard")
+    candidates: Annotated[Names, _each_of(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
+    empty: Annotated[float, AfterValidator(check_empty)] = 1.0
+    n_replicates: Repeats = 20
+    by_instance: bool = False
+    seed: int = Field(0, ge=0, le=MAX_SEED)
+
+    def __init__(self, /, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise _as_sentence(error) from error
+
+    @property
+    def rank_candidates(self) -> tuple[str, ...]:
+        """The candidates whose rankings differ: by default HP, TG, SE, CE."""
+        first = [name for name in RANK_CANDIDATES if name in self.candidates]
+        return tuple(group_by_rank([*first, *self.candidates]))
+
+
+class Plan(Settings):
+    """What a study computes, and the settings of its analyses.
+
+    The score table holds all metrics that are registered, and more about those of the plan.
 
     Attributes
     ----------
@@ -382,38 +424,21 @@ class Plan(_Table):
         How often the data is split anew.
     test_share
         The share of instances that is scored.
-    seed
-        Together with the name of a cell it seeds all that is random in it.
-    metrics, candidates
-        What the analyses are about. The score table holds the candidates and the expected accuracy
-        of all metrics that are registered, and more about these metrics.
-    empty
-        The Jaccard and F1 of two empty labelsets.
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
     best_labels
         Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
         they go by their likely ones, and the score table says how far from the best that can be.
-    n_replicates
-        Splits of the mixture analysis.
-    by_instance
-        Whether these splits keep an instance, seen through several classifiers, on one side.
     description
         For people.
     """
 
     name: str = "unnamed"
     description: str = ""
-    seed: int = Field(0, ge=0, le=MAX_SEED)
     n_repeats: Repeats = 5
     test_share: float = Field(0.4, gt=0, lt=1)
-    metrics: Annotated[Names, _each_of(METRICS, "metric")] = ("exact", "hamming", "jaccard")
-    candidates: Annotated[Names, _each_of(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
-    empty: Annotated[float, AfterValidator(check_empty)] = 1.0
-    engine: Annotated[str, AfterValidator(_check_engine)] = "auto"
+    engine: Annotated[str, AfterValidator(lambda name: Engine(name).name)] = "auto"
     best_labels: int = Field(16, ge=0)
-    n_replicates: Repeats = 20
-    by_instance: bool = False
     base: BaseLearner
     scaler: Scaler | None = None
     classifiers: dict[Name, Classifier] = Field(min_length=1)
@@ -430,10 +455,7 @@ class Plan(_Table):
         folder
             Where relative file names start; None leaves them as they are.
         """
-        try:
-            plan = cls.model_validate(dict(settings))
-        except ValidationError as error:
-            raise _as_sentence(error) from error
+        plan = cls(**settings)
         if folder is None:
             return plan
         sources = {name: source.below(folder) for name, source in plan.datasets.items()}

@@ -2,174 +2,118 @@
 
 from __future__ import annotations
 
-import io
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+import tomli_w
 
+from labelsure._kernels.threads import n_threads
 from labelsure._runtime.pages import Page
-from labelsure._runtime.storage import write_text, write_whole
+from labelsure._runtime.storage import write_text
+from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
+from labelsure.errors import InputError
 from labelsure.study.analyses import Analyses
-from labelsure.study.conclusions import NOT_APPLICABLE, VERDICTS
-from labelsure.study.figures import (
-    draw_sentence,
-    plot_accepted,
-    plot_calibration,
-    plot_candidates,
-    plot_example_distributions,
-)
+from labelsure.study.conclusions import NOT_APPLICABLE
+from labelsure.study.correlations import BASELINE, optimal_decisions, over_repeats
+from labelsure.study.figures import FIGURES, draw_figure, figure_inputs, full_name, metric_name
 from labelsure.study.paper import compare_with_paper
-from labelsure.study.run import StudyRun, open_run
-from labelsure.study.tables import LeftOut, flatten_settings, make_study_tables
+from labelsure.study.run import RunFolder, StudyRun, open_run
+from labelsure.study.tables import PrintedTable, make_study_tables
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-__all__ = ["make_figures", "make_study_page", "write_report"]
+__all__ = ["make_study_page", "write_report"]
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
-FIGURE_FORMATS = ("png", "svg")
-FOOTER = ("name", "n_repeats", "empty", "by_instance")
-"""The settings that stand in a figure itself; all are in its file's metadata."""
+VALUES = {
+    "values_correlations": "Analyses 0 and 3, every repeat",
+    "values_models": "Analyses 1 to 4: `repeat` -1 is of the means over repeats",
+    "values_intervals": "Analysis 5",
+}
+"""The numbers behind the tables in full, for programs."""
 
 
-def write_report(
-    run: StudyRun, *, n_jobs: int | None = None, note: Callable[[str], None] | None = None
-) -> list[Path]:
+def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
     """Write every table (tables/*.md, *.tex, *.csv) and figure (figures/*.png, *.svg) of a run.
 
-    A table or figure that cannot be made is left out: its files hold a sentence that says why.
+    A table without rows is left out, such as effects where no correlation is defined; a figure
+    whose inputs have not changed since it was drawn is kept. `tables/README.md` says which file is
+    which.
 
     Parameters
     ----------
     run
         Of `labelsure.study.run_study` or `labelsure.study.open_run`; its folder gets the files.
     n_jobs
-        Processes for the mixture, unless its fits are in the folder; None means all cores.
-    note
-        Called with a sentence for each reason why some tables or figures could not be made.
+        Processes for the mixture, unless its fits are in the folder, and for figures; None means
+        all cores.
 
     Returns
     -------
     list of pathlib.Path
-        What was written.
+        The files of the report.
     """
-    analyses, shown = run.analyses(n_jobs), flatten_settings(run.plan)
-    left_out = LeftOut()
-    written = _write_tables(analyses, shown, run.folder / "tables", left_out)
-    written += _write_figures(analyses, shown, run.folder / "figures", left_out)
-    if note is not None:
-        for sentence in left_out.sentences:
-            note(sentence)
-    return written
+    analyses = run.analyses(n_jobs)
+    return [
+        *_write_tables(analyses, run.folder / "tables"),
+        *_write_figures(analyses, run.folder, n_jobs or n_threads()),
+    ]
 
 
-def _write_tables(
-    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
-) -> list[Path]:
+def _write_tables(analyses: Analyses, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for table in make_study_tables(analyses, settings, left_out):
+    tables = make_study_tables(analyses)
+    texts = {"README.md": _describe_tables(tables)}
+    for table in tables:
         for suffix, method in FORMATS.items():
-            path = folder / f"{table.name}.{suffix}"
-            write_text(path, getattr(table, method)())
-            written.append(path)
-    for name, make in _frames(analyses, settings).items():
-        frame = left_out.make_or_say(name, make, _say_why)
-        path = folder / f"{name}.csv"
-        write_text(path, frame.to_csv(index=False))
-        written.append(path)
-    return written
+            texts[f"{table.name}.{suffix}"] = getattr(table, method)()
+    for name in VALUES:
+        frame = getattr(analyses, name.removeprefix("values_"))
+        texts[f"{name}.csv"] = frame.to_csv(index=False)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return [folder / name for name in texts]
 
 
-def _say_why(reason: str) -> pd.DataFrame:
-    return pd.DataFrame({"could not be made": [reason]})
+def _describe_tables(tables: list[PrintedTable]) -> str:
+    """Return which file is which, as Markdown."""
+    rows = [f"| `{table.name}` | {table.title} | {table.paper} |" for table in tables]
+    values = [f"| `{name}.csv` | {about} |" for name, about in VALUES.items()]
+    return "\n".join(
+        [
+            "# Tables of the study",
+            "",
+            "Each as Markdown, as LaTeX (a document of its own, which needs the package booktabs) "
+            "and as CSV. The plan is in `../plan.toml`, the score table in `../scores.parquet`.",
+            "",
+            *("| file | what it shows | in the paper |", "|---|---|---|", *rows),
+            "",
+            "The numbers behind them in full, one row for each:",
+            "",
+            *("| file | what it holds |", "|---|---|", *values),
+            "",
+        ]
+    )
 
 
-def _frames(
-    analyses: Analyses, settings: Mapping[str, str]
-) -> dict[str, Callable[[], pd.DataFrame]]:
-    """Return what makes the numbers behind the tables in full, for programs."""
-    pairs = list(settings.items())
-    return {
-        "settings": lambda: pd.DataFrame(pairs, columns=["setting", "value"]),
-        "values_kendall": lambda: analyses.kendall.correlations,
-        "values_kendall_effects": lambda: analyses.kendall.effects,
-        "values_kendall_robustness": lambda: analyses.kendall.robustness,
-        "values_pearson": lambda: analyses.pearson.correlations,
-        "values_pearson_effects": lambda: analyses.pearson.effects,
-        "values_pearson_robustness": lambda: analyses.pearson.robustness,
-        "values_intervals": lambda: analyses.intervals,
-    }
-
-
-def make_figures(
-    analyses: Analyses, settings: Mapping[str, str], left_out: LeftOut
-) -> dict[str, Figure]:
-    """Return every figure of a study by its name; one that cannot be made says why.
-
-    Parameters
-    ----------
-    analyses
-        Of the study.
-    settings
-        Of which a few stand in the figure itself.
-    left_out
-        Is told which figures could not be made.
-    """
-    metrics = analyses.settings.metrics
-    makers: dict[str, Callable[[], Figure]] = {
-        "example_distributions": plot_example_distributions,
-        "candidates": plot_candidates,
-        "calibration": lambda: plot_calibration(analyses.intervals),
-        "accepted": lambda: plot_accepted(
-            analyses.scores,
-            candidates=analyses.settings.rank_candidates,
-            metric="jaccard" if "jaccard" in metrics else metrics[0],
-            empty=analyses.settings.empty,
-        ),
-    }
-    shown = [f"{name} {settings[name]}" for name in FOOTER if name in settings]
-    figures = {}
-    for name, make in makers.items():
-        figures[name] = left_out.make_or_say(name, make, draw_sentence)
-        figures[name].text(0.003, 0.003, "; ".join(shown), fontsize=5, color="0.4")
-    return figures
-
-
-def _write_figures(
-    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
-) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    line = "; ".join(f"{name} {value}" for name, value in settings.items())
-    written = []
-    for name, figure in make_figures(analyses, settings, left_out).items():
-        for suffix in FIGURE_FORMATS:
-            path = folder / f"{name}.{suffix}"
-            _save(figure, path, line)
-            written.append(path)
-    return written
-
-
-def _save(figure: Figure, path: Path, settings: str) -> None:
-    """Write a figure with its settings in the file's metadata, and without a date."""
-    kind = path.suffix[1:]
-    metadata = {"Description": settings} | ({"Date": None} if kind == "svg" else {})
-    write_whole(path, lambda to: figure.savefig(to, format=kind, dpi=150, metadata=metadata))
-
-
-FIGURE_TITLES = {
-    "example_distributions": "The paper's example: distributions over labelsets",
-    "candidates": "What the candidates say of them",
-    "calibration": "Estimated against actual accuracy",
-    "accepted": "Accuracy of the most confident predictions",
-}
+def _write_figures(analyses: Analyses, folder: Path, n_jobs: int) -> list[Path]:
+    """Draw the figures whose inputs have changed, each in a process."""
+    for name in ("figures", "analyses"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    notes, file = RunFolder(folder), "analyses/figures.json"
+    before, now, paths, tasks = notes.read_json(file), {}, [], []
+    for name in FIGURES:
+        now[name], frame = figure_inputs(name, analyses)
+        files = [folder / "figures" / f"{name}.{kind}" for kind in ("png", "svg")]
+        paths += files
+        if before.get(name) != now[name] or not all(path.is_file() for path in files):
+            tasks.append((name, frame, files))
+    for _, failure in run_tasks(draw_figure, tasks, n_jobs=min(n_jobs, max(len(tasks), 1))):
+        if failure is not None:
+            raise InputError(f"The figures must be drawn, but {failure.message}")
+    notes.write_json(file, now)
+    return paths
 
 
 def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
@@ -185,13 +129,13 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     from labelsure import __version__
 
     run = open_run(run_dir)
-    analyses, settings = run.analyses(n_jobs), flatten_settings(run.plan)
-    left_out = LeftOut()
-    found = compare_with_paper(analyses, settings)
-    counts = Counter(c.verdict for c in found.conclusions)
+    analyses = run.analyses(n_jobs)
+    found = compare_with_paper(analyses)
+    verdicts = found.verdicts()
     # Not the paper's data: there is nothing to put beside ours.
-    is_compared = counts[NOT_APPLICABLE] < len(found.conclusions)
+    is_compared = verdicts[NOT_APPLICABLE] < len(found.conclusions)
     compared = [table.to_dict() for table in found.tables() if len(table.frame)]
+    first, *others = (table.to_dict() for table in make_study_tables(analyses))
     scores = analyses.scores
     data = {
         "title": f"Study: {run.plan.name}",
@@ -200,16 +144,19 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
             f"{scores['dataset'].nunique()} data sets, {scores['classifier'].nunique()} "
             f"classifiers, {scores['repeat'].nunique()} repeats: {len(scores):,} predictions."
         ],
-        "verdicts": [(verdict, counts[verdict]) for verdict in VERDICTS] if is_compared else [],
+        "accuracy": first,
+        "findings": _findings(analyses),
+        "verdicts": list(verdicts.items()) if is_compared else [],
         "compared": compared if is_compared else [],
-        "tables": [table.to_dict() for table in make_study_tables(analyses, {}, left_out)],
+        "tables": others,
         "figures": [
-            {"title": FIGURE_TITLES.get(name, name), "image": _embed(figure)}
-            for name, figure in make_figures(analyses, settings, left_out).items()
+            {"title": kind.title, "image": _embed(name, kind.frame(analyses))}
+            for name, kind in FIGURES.items()
         ],
-        "settings": list(settings.items()),
-        "left_out": left_out.sentences,
+        "settings": tomli_w.dumps(run.plan.to_dict()),
         "sections": [
+            ("accuracy", "Accuracy"),
+            ("findings", "Findings"),
             *([("compared", "Beside the paper")] if is_compared else []),
             ("figures", "Figures"),
             ("tables", "Tables"),
@@ -219,8 +166,49 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     return Page("study", data)
 
 
-def _embed(figure: Figure) -> str:
+def _embed(name: str, frame: pd.DataFrame) -> str:
     """Return a figure as an address that holds all of it."""
-    content = io.BytesIO()
-    figure.savefig(content, format="svg", metadata={"Date": None})
+    content = BytesIO()
+    draw_figure(name, frame, [content])
     return f"data:image/svg+xml;base64,{b64encode(content.getvalue()).decode()}"
+
+
+def _findings(analyses: Analyses) -> list[str]:
+    """Return in sentences which candidate ranks best, how calibrated classifiers are, and more."""
+    ranks, accuracy = analyses.correlations.query("association == 'kendall'"), analyses.accuracy
+    gains = optimal_decisions(analyses.scores, analyses.settings)
+    sentences = []
+    for metric in analyses.settings.metrics:
+        title = metric_name(metric)
+        part = over_repeats(ranks[ranks["metric"] == metric])
+        means = part.groupby("candidate", sort=False)["correlation"].mean().dropna()
+        if len(means):
+            best = str(means.idxmax())
+            arrows = part.loc[part["candidate"] == best, "arrows"]
+            n_above, n_below = (int(arrows.str.startswith(sign).sum()) for sign in "+-")
+            beside = (
+                ""
+                if best == BASELINE
+                else (
+                    f" (HP {means[BASELINE]:.3f}; {best} differs from it at 10% in {n_above} of "
+                    f"{len(arrows)} cells upwards, in {n_below} downwards)"
+                )
+            )
+            sentences.append(
+                f"{title}: {full_name(best)} ranks predictions best, mean Kendall's tau "
+                f"{means[best]:.3f}{beside}."
+            )
+        means = accuracy[accuracy["metric"] == metric][["actual", "expected"]].mean()
+        gap = means["expected"] - means["actual"]
+        how = "overconfident" if gap > 0 else "underconfident"
+        sentences.append(
+            f"{title}: classifiers expect {means['expected']:.3f} on average and reach "
+            f"{means['actual']:.3f}: {how} by {abs(gap):.3f}."
+        )
+        gain = gains[gains["metric"] == metric]["gain"]
+        if len(gain):
+            sentences.append(
+                f"{title}: its best decision in place of the most probable labelset changes the "
+                f"mean by {gain.mean():+.3f} (cells from {gain.min():+.3f} to {gain.max():+.3f})."
+            )
+    return sentences

@@ -11,8 +11,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -38,88 +38,40 @@ from labelsure._runtime.storage import (
     make_folder,
     remove_leftovers,
     write_text,
-    write_whole,
 )
 from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
 from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
-from labelsure.study.plan import Plan, StudyData, parse_toml
+from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
 from labelsure.tables.parts import PartStore, run_parts
 
 if TYPE_CHECKING:
     from labelsure.study.analyses import Analyses
 
 
-NOTES_KEY = b"labelsure"
-CHECKSUM_KEY = b"labelsure checksum"
-"""Of the metadata of a Parquet file."""
-
-FOLDERS = ("cells", "cells/_notes", "analyses", "tables", "figures")
+FOLDERS = ("cells", "cells/_notes", "analyses", "analyses/_notes", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
 PACKAGES = (
-    *("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "statsmodels", "joblib"),
-    "threadpoolctl",
+    *("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "joblib", "threadpoolctl"),
 )
 """Packages whose versions the numbers may depend on."""
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
-def write_frame(path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
-    """Write rows, notes and a checksum of both to a Parquet file, entirely or not at all."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    text = json.dumps(notes).encode()
-    checksum = _checksum(table.to_pandas(), text).encode()
-    metadata = {**(table.schema.metadata or {}), NOTES_KEY: text, CHECKSUM_KEY: checksum}
-    table = table.replace_schema_metadata(metadata)
-    write_whole(path, lambda temporary: _write_table(table, temporary))
+def to_parquet(frame: pd.DataFrame) -> bytes:
+    """Return the rows as the content of a Parquet file."""
+    content = BytesIO()
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), content)
+    return content.getvalue()
 
 
-def _write_table(table: pa.Table, path: Path) -> None:
-    with open(path, "wb") as file:  # pyarrow opens no file whose name is not UTF-8
-        pq.write_table(table, file)
-
-
-def read_frame(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows and notes of a Parquet file; one of another program has no notes."""
-    try:
-        # Not `pq.read_table`, which takes a folder such as "seed=3" above it for a column.
-        with open(path, "rb") as file, pq.ParquetFile(file) as parquet:
-            table = parquet.read()
-        metadata, frame = table.schema.metadata or {}, table.to_pandas()
-        text, checksum = metadata.get(NOTES_KEY, b"{}"), metadata.get(CHECKSUM_KEY)
-        is_whole = checksum is None or checksum.decode() == _checksum(frame, text)
-        notes = json.loads(text) if checksum and is_whole else {}
-    except Exception as error:  # whatever libraries say of files that are damaged
-        raise DataError(
-            f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
-        ) from error
-    if not is_whole:
-        raise DataError(
-            f"{str(path)!r} must hold what was written, but its checksum says that it was damaged "
-            "or changed since. Run the study again, or restore the file."
-        )
-    return frame, notes
-
-
-def read_kept(path: Path, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-    """Return rows and notes of a file; None where it is missing, damaged or of another key."""
-    try:
-        frame, notes = read_frame(path)
-    except DataError:
-        return None
-    return (frame, notes) if notes.get("key") == key else None
-
-
-def _checksum(frame: pd.DataFrame, notes: bytes) -> str:
-    types = [(str(name), str(dtype)) for name, dtype in frame.dtypes.items()]
-    names = [str(name) for name in (*frame.columns.names, *frame.index.names)]
-    digest = sha256(notes + json.dumps([types, names, len(frame)]).encode())
-    digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
-    return digest.hexdigest()
+def from_parquet(content: bytes) -> pd.DataFrame:
+    """Return the rows of a Parquet file."""
+    return pq.read_table(pa.BufferReader(content)).to_pandas()
 
 
 class RunFolder:
@@ -260,7 +212,13 @@ class RunFolder:
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Return a table that a finished study writes, or say that there is none."""
-        return read_frame(self._find(f"{name}.parquet"))[0]
+        path = self._find(f"{name}.parquet")
+        try:
+            return from_parquet(path.read_bytes())
+        except Exception as error:  # whatever libraries say of files that are damaged
+            raise DataError(
+                f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
+            ) from error
 
     def read_plan(self) -> Plan:
         """Return the plan of the run; none of its classes has to be installed."""
@@ -373,27 +331,24 @@ class StudyRun:
         n_jobs
             Processes for the mixture; None means as many as there are cores.
         """
-        # Here, because it loads statsmodels: neither running nor opening a run needs that.
-        from labelsure.study.analyses import AnalysisSettings, run_analyses
+        from labelsure.study.analyses import Analyses  # neither running nor opening needs it
 
-        settings = AnalysisSettings.from_plan(self.plan)
-        path = self.folder / "analyses" / "mixture_replicates.parquet"
+        n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
-        made_from = [asdict(settings), digest_code("labelsure.study.mixture")]
+        settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
+        made_from = [settings, digest_code("labelsure.study.mixture")]
         digest = sha256(json.dumps(made_from, sort_keys=True).encode())
         digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
-        key = digest.hexdigest()
-        kept = read_kept(path, key)
-        analyses = run_analyses(
-            self.scores,
-            self.features,
-            settings,
-            replicates=None if kept is None else kept[0],
-            n_jobs=n_threads() if n_jobs is None else n_jobs,
-        )
-        if kept is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_frame(path, analyses.replicates, {"key": key})
+        key, name = digest.hexdigest(), "mixture_replicates.parquet"
+        store = PartStore(self.folder / "analyses")
+        with suppress(DataError, OSError, ValueError):  # damaged
+            notes = store.find(name, key)
+            if notes is not None:
+                replicates = from_parquet(store.read(name, notes))
+                return Analyses(self.scores, self.features, self.plan, replicates=replicates)
+        analyses = Analyses(self.scores, self.features, self.plan, n_jobs=n_jobs)
+        make_folder(self.folder / "analyses", "The run folder")
+        store.write(name, to_parquet(analyses.replicates), {"key": key})
         return analyses
 
 
@@ -509,8 +464,7 @@ class _Execution:
             nonlocal n_kept
             cell = cells[name]
             try:
-                content = self.store.read(name, notes)
-                self.frames[cell.name] = pq.read_table(pa.BufferReader(content)).to_pandas()
+                self.frames[cell.name] = from_parquet(self.store.read(name, notes))
             except (DataError, OSError, ValueError):  # damaged
                 return False
             n_kept += 1
@@ -540,8 +494,8 @@ class _Execution:
         frames = [self.frames[cell.name] for cell in self.cells if cell.name in self.frames]
         scores = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
         features = feature_rows(self.plan, self.sets)
-        write_frame(self.folder.path / "scores.parquet", scores, {})
-        write_frame(self.folder.path / "features.parquet", features, {})
+        for name, frame in (("scores", scores), ("features", features)):
+            PartStore(self.folder.path).put(f"{name}.parquet", to_parquet(frame))
         n_computed = len(self.frames) - n_kept
         return StudyRun(
             self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept
@@ -567,11 +521,9 @@ class _Execution:
             "seconds": round(outcome.seconds, 3),
             "warnings": outcome.warnings,
         }
-        content = BytesIO()
-        pq.write_table(pa.Table.from_pandas(outcome.scores, preserve_index=False), content)
         self.frames[cell.name] = outcome.scores
         self.folder.manifest["cells"][cell.name] = self.store.write(
-            f"{cell.name}.parquet", content.getvalue(), notes
+            f"{cell.name}.parquet", to_parquet(outcome.scores), notes
         )
         self._report(cell, "done", outcome.seconds)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,64 +12,11 @@ import pandas as pd
 from labelsure._runtime.notebook import count
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
-from labelsure.errors import LabelsureError
 from labelsure.metrics.registry import METRICS, get_metric
-from labelsure.study.analyses import Analyses, AnalysisSettings, describe_datasets
-from labelsure.study.correlations import optimal_decisions, over_repeats, spread, true_accuracy
-from labelsure.study.linear_models import fit_statistics
+from labelsure.study.analyses import ALL, Analyses
+from labelsure.study.correlations import optimal_decisions, over_repeats, true_accuracy
+from labelsure.study.linear_models import FEATURE, FIT
 from labelsure.tables.datasets import catalogue
-
-if TYPE_CHECKING:
-    from labelsure.study.plan import Plan
-
-
-Part = TypeVar("Part")
-
-
-class LeftOut:
-    """The parts of a report that could not be made, by the reason.
-
-    Examples
-    --------
-    >>> left_out = LeftOut()
-    >>> left_out.make_or_say("sizes", lambda: 3, str)
-    3
-    >>> left_out.sentences
-    []
-    """
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-
-    def make_or_say(self, name: str, make: Callable[[], Part], say: Callable[[str], Part]) -> Part:
-        """Return a part, or what says why there is none.
-
-        Only our own errors say something that a reader of the report can use; any other is a
-        mistake of ours and must be seen.
-
-        Parameters
-        ----------
-        name
-            Of the part.
-        make
-            Makes it.
-        say
-            Makes what stands in its place, from the reason.
-        """
-        try:
-            return make()
-        except LabelsureError as error:
-            self._names.setdefault(str(error), []).append(name)
-            return say(str(error))
-
-    @property
-    def sentences(self) -> list[str]:
-        """For each reason the parts that could not be made."""
-        return [
-            f"Could not be made: {', '.join(names)}. {reason}"
-            for reason, names in self._names.items()
-        ]
-
 
 MISSING = "NA"
 SECTION = "section"
@@ -90,7 +36,7 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table: what it shows, its rows, and what it was made with.
+    """A table: what it shows, and its rows.
 
     Parameters
     ----------
@@ -102,8 +48,8 @@ class PrintedTable:
         Its texts. Rows whose index, named "section", is the same stand below one heading.
     note
         A line below it.
-    settings
-        What the numbers were made with.
+    paper
+        What it corresponds to in the paper; empty for a table beyond the paper.
     n_text
         How many columns from the left hold text; the others are set to the right.
     bold, underlined
@@ -114,41 +60,61 @@ class PrintedTable:
     title: str
     frame: pd.DataFrame
     note: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
+    paper: str = ""
     n_text: int = 1
     bold: pd.DataFrame | None = None
     underlined: pd.DataFrame | None = None
 
-    @classmethod
-    def from_reason(cls, name: str, reason: str) -> PrintedTable:
-        """Return what stands in the place of a table that could not be made."""
-        title = name.replace("_", " ").capitalize()
-        return cls(name, title, pd.DataFrame({"This table could not be made": [reason]}))
-
     def to_markdown(self) -> str:
-        """Return the table for Markdown, with title, note and settings."""
-        frame = self._printed(_escape_markdown, "*{}*", "**{}**", "<u>{}</u>")
-        aligned = ["left" if k < self.n_text else "right" for k in range(frame.shape[1])]
-        table = frame.to_markdown(index=False, colalign=aligned, disable_numparse=True)
-        shown = "; ".join(f"{name} {value}" for name, value in self.settings.items())
-        below = [self.note, f"Settings: {shown}." if shown else ""]
-        parts = [f"### {self.title}", table, *(_escape_markdown(text) for text in below if text)]
-        return "\n\n".join(parts) + "\n"
+        """Return the table for Markdown, with title and note."""
+        head, *rows = self._lines(_escape_markdown, "*{}*", "**{}**", "<u>{}</u>")
+        widths = [max(3, *map(len, column)) for column in zip(head, *rows, strict=True)]
+        rule = [
+            f":{'-' * (width - 1)}" if k < self.n_text else f"{'-' * (width - 1)}:"
+            for k, width in enumerate(widths)
+        ]
+        lines = [
+            " | ".join(
+                text.ljust(width) if k < self.n_text else text.rjust(width)
+                for k, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in (head, rule, *rows)
+        ]
+        table = "\n".join(f"| {line} |" for line in lines)
+        parts = [f"### {self.title}", table, _escape_markdown(self.note)]
+        return "\n\n".join(part for part in parts if part) + "\n"
 
     def to_latex(self) -> str:
-        """Return a floating table for LaTeX (package booktabs), settings as comments."""
-        frame = self._printed(_escape_latex, r"\rlap{{\textit{{{}}}}}", r"\textbf{{{}}}",
-                              r"\underline{{{}}}")  # fmt: skip
+        r"""Return a document for LaTeX that compiles, and whose table other ones can \input."""
+        heading = rf"\multicolumn{{{{{self.frame.shape[1]}}}}}{{{{l}}}}{{{{\textit{{{{{{}}}}}}}}}}"
+        head, *rows = self._lines(_escape_latex, heading, r"\textbf{{{}}}", r"\underline{{{}}}")
         title = _escape_latex(self.title)
-        table = frame.style.hide(axis="index").to_latex(
-            column_format="l" * self.n_text + "r" * (frame.shape[1] - self.n_text),
-            position_float="centering",
-            hrules=True,
-            label=f"tab:{self.name}",
-            caption=(f"{title}. {_escape_latex(self.note)}".strip(), title),
+        caption = f"{title}. {_escape_latex(self.note)}".strip()
+        columns = "l" * self.n_text + "r" * (self.frame.shape[1] - self.n_text)
+        rows = [[row[0]] if row[0].startswith(r"\multicolumn") else row for row in rows]
+        return "\n".join(
+            [
+                r"% Needs the package booktabs. Without the lines that \input does not want,",
+                r"% \documentclass to \begin{document} and \end{document}, it is the table alone.",
+                r"\documentclass{article}",
+                r"\usepackage{booktabs}",
+                r"\begin{document}",
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption[{title}]{{{caption}}}",
+                rf"\label{{tab:{self.name}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                *(" & ".join(row) + r" \\" for row in [head]),
+                r"\midrule",
+                *(" & ".join(row) + r" \\" for row in rows),
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                r"\end{document}",
+                "",
+            ]
         )
-        comments = [f"% {name}: {value}\n" for name, value in self.settings.items()]
-        return "".join([*comments, table])
 
     def to_csv(self) -> str:
         """Return the same rows as CSV, with the heading of each in a column."""
@@ -156,13 +122,13 @@ class PrintedTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain values, as a page holds it."""
-        marked = self._marks(self.bold) | self._marks(self.underlined)
+        marked = (self._marks(self.bold) | self._marks(self.underlined)).to_numpy().tolist()
         rows: list[dict[str, Any]] = []
-        lines = zip(self._headings(), self.frame.to_numpy(), marked.to_numpy(), strict=True)
+        lines = zip(self._headings(), self.frame.to_numpy(), marked, strict=True)
         for heading, texts, marks in lines:
             rows += [{"heading": heading}] if heading else []
             entries = zip(texts, marks, strict=True)
-            rows.append({"entries": [{"text": t, "bold": bool(is_bold)} for t, is_bold in entries]})
+            rows.append({"entries": [{"text": t, "bold": is_bold} for t, is_bold in entries]})
         return {
             "name": self.name,
             "title": self.title,
@@ -186,19 +152,18 @@ class PrintedTable:
         pairs = zip(["", *sections], sections, strict=False)
         return ["" if section == before else section for before, section in pairs]
 
-    def _printed(
+    def _lines(
         self, escape: Callable[[str], str], heading: str, bold: str, underlined: str
-    ) -> pd.DataFrame:
-        """Return all lines of the table in a markup language, headings among them."""
+    ) -> list[list[str]]:
+        """Return the head and all rows in a markup language, headings among them."""
         frame = self.frame.map(escape)
         for marks, form in ((self.underlined, underlined), (self.bold, bold)):
             frame = frame.mask(self._marks(marks), frame.map(form.format))
-        empty = [""] * (frame.shape[1] - 1)
-        lines = []
+        lines = [[escape(name) for name in frame.columns]]
         for title, row in zip(self._headings(), frame.to_numpy().tolist(), strict=True):
-            lines += [[heading.format(escape(title)), *empty]] if title else []
+            lines += [[heading.format(escape(title)), *[""] * (len(row) - 1)]] if title else []
             lines.append(row)
-        return pd.DataFrame(lines, columns=[escape(name) for name in frame.columns])
+        return lines
 
 
 def in_sections(rows: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str]) -> pd.DataFrame:
@@ -227,90 +192,6 @@ def _escape_latex(text: str) -> str:
     return text.translate(_LATEX)
 
 
-LONGEST_SETTING = 400
-
-
-def flatten_settings(plan: Plan) -> dict[str, str]:
-    """Return the settings that are printed: the plan's and those of the analyses, as text.
-
-    Parameters
-    ----------
-    plan
-        Of the study.
-
-    Examples
-    --------
-    >>> from labelsure.study import load_plan
-    >>> shown = flatten_settings(load_plan("paper"))
-    >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
-    ('paper', '0.1', '0.0', 'rates')
-    """
-    shown = dict(_flatten(plan.to_dict()))
-    for name, value in asdict(AnalysisSettings.from_plan(plan)).items():
-        shown[name] = _write_value(value)
-    return shown
-
-
-def _flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    flat = []
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            flat += _flatten(value, f"{prefix}{name}.")
-        else:
-            flat.append((f"{prefix}{name}", _write_value(value)))
-    return flat
-
-
-def _write_value(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."
-
-
-def tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
-    """Return the tables that the paper does not have.
-
-    Parameters
-    ----------
-    analyses
-        Of a study.
-    """
-    settings = analyses.settings
-    truth = true_accuracy(
-        analyses.scores,
-        metrics=settings.metrics,
-        candidates=settings.candidates,
-        empty=settings.empty,
-    )
-    if len(truth):
-        keys = ["metric", "dataset", "classifier", "candidate"]
-        means = truth.groupby(keys, sort=False)[["kendall", "pearson", "mean_error"]].mean()
-        yield _frame_table(
-            "true_accuracy",
-            "Correlation with the true expected accuracy, where it is known",
-            means.reset_index(),
-            "model: the classifier's own expectation; mean_error: how far it is above the truth.",
-        )
-    better = optimal_decisions(analyses.scores, metrics=settings.metrics, empty=settings.empty)
-    if len(better):
-        means = better.groupby(["metric", "dataset", "classifier"], sort=False)[
-            ["mode", "best", "gain", "standard_error", "gap"]
-        ].mean()
-        yield _frame_table(
-            "optimal_decisions",
-            "Mean accuracy of the mode and of the metric's best decision",
-            means.reset_index(),
-            "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
-            "expected accuracy of the decisions can be below the best possible.",
-        )
-
-
-def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
-    shown = frame.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
-    n_text = sum(isinstance(value, str) for value in frame.iloc[0])
-    return PrintedTable(name, title, shown, note, n_text=n_text)
-
-
 SHORT_TITLES = {
     "HP": "High Prob",
     "exact": "Exact",
@@ -319,196 +200,255 @@ SHORT_TITLES = {
     "n_labelsets": "Label Comb",
     "cardinality": "Label Card",
     "n_features": "Feature Count",
+    "r_squared": "R2",
+    "adjusted_r_squared": "Adj. R2",
+    "n": "Num. obs.",
+    "rmse": "RMSE",
 }
 """What the paper prints where a term has no title of its own, or a longer one."""
 
-FIT_ROWS = {"r_squared": "R2", "adjusted_r_squared": "Adj. R2", "n": "Num. obs.", "rmse": "RMSE"}
-FEATURE = "feature"
-EFFECT_SECTIONS = {
-    "candidate": "Expected Accuracy Function Bias (Baseline: {})",
-    "dataset": "Data Bias (Baseline: {})",
-    "classifier": "Classifier Bias (Baseline: {})",
+SECTIONS = {
+    "effects": {
+        "candidate": "Expected Accuracy Function Bias (Baseline: {})",
+        "dataset": "Data Bias (Baseline: {})",
+        "classifier": "Classifier Bias (Baseline: {})",
+        FIT: "Fit",
+    },
+    "robustness": {
+        FEATURE: "Data Features Expected Gradient (Zero gradient means no effect)",
+        "classifier": "Classifier Bias (Baseline: {})",
+        "metric": "Similarity Function Bias (Baseline: {})",
+        FIT: "Fit",
+    },
 }
-ROBUSTNESS_SECTIONS = {
-    FEATURE: "Data Features Expected Gradient (Zero gradient means no effect)",
-    "classifier": "Classifier Bias (Baseline: {})",
-    "metric": "Similarity Function Bias (Baseline: {})",
-}
+ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
 STARS = "*** p < 0.01, ** p < 0.05, * p < 0.1"
 ARROWS = (
     "Mean over repeats. Arrows: the mean differs from that of HP at 0.1 (one), 0.05 (two) and 0.01 "
     "(three), by the influence-function test with the repeats' standard error."
 )
-Row = tuple[str, list[str]]
-"""The heading that a row stands below, and its texts."""
-
 PRINTED_METRICS = ("exact", "jaccard", "hamming")
 """The order in which the paper prints them; others follow."""
 
-PLANNED = ("dataset", "classifier")
-"""Factors whose levels are printed in the order of the plan."""
+PAPER = {
+    "worked_example": "Table 2",
+    "datasets": "Table 4",
+    "kendall_effects": "Table 5 (Analysis 1)",
+    "kendall_robustness": "Table 6 (Analysis 2)",
+    "pearson_effects": "Table 7 (Analysis 3)",
+    "pearson_robustness": "Table 8 (Analysis 4)",
+    "intervals_hamming": "Table 9 (Analysis 5)",
+    "intervals_jaccard": "Table 10 (Analysis 5)",
+    "intervals_exact": "Table 11 (Analysis 5)",
+    "kendall_exact": "Table 12 (Analysis 0)",
+    "kendall_hamming": "Table 13 (Analysis 0)",
+    "kendall_jaccard": "Table 14 (Analysis 0)",
+}
+"""The table of the paper that each corresponds to."""
 
 
-def make_study_tables(
-    analyses: Analyses, settings: Mapping[str, str], left_out: LeftOut | None = None
-) -> list[PrintedTable]:
-    """Return every table of the paper, then those beyond it.
-
-    A table that cannot be made, such as effects where no correlation is defined, holds the reason.
+def make_study_tables(analyses: Analyses) -> list[PrintedTable]:
+    """Return every table that has rows: mean accuracies, the paper's, and those beyond it.
 
     Parameters
     ----------
     analyses
         Of a study.
-    settings
-        What is printed below each table.
-    left_out
-        Is told which tables could not be made; None means that nobody is.
     """
-    left_out = left_out or LeftOut()
-    tables = [
-        left_out.make_or_say(name, make, partial(PrintedTable.from_reason, name))
-        for name, make in _tables_of_the_paper(analyses).items()
-    ]
-    tables += tables_beyond(analyses)
-    return [replace(table, settings=settings) for table in tables]
+    return [table for table in _all_tables(analyses) if len(table.frame)]
 
 
-def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTable]]:
-    """Return what makes each table, by its name."""
-    ranks, values = analyses.kendall, analyses.pearson
+def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
     metrics = analyses.settings.metrics
+    yield accuracy_table(analyses)
+    for analysis in SECTIONS:
+        yield models_table(analyses.models, "kendall", analysis)
+    for metric in metrics:
+        yield correlation_table(analyses.correlations, metric, "kendall")
+    for analysis in SECTIONS:
+        yield models_table(analyses.models, "pearson", analysis)
+    for metric in metrics:
+        yield interval_tables(analyses.intervals, metric)
+    yield datasets_table(analyses.datasets)
+    yield worked_example_table()
+    for metric in metrics:
+        yield correlation_table(analyses.correlations, metric, "pearson")
+    for association in ASSOCIATIONS:
+        yield clustered_table(analyses.models, association, analyses.features["dataset"].nunique())
+    yield _means_table(
+        "true_accuracy",
+        "Correlation with the true expected accuracy, where it is known",
+        true_accuracy(analyses.scores, analyses.settings),
+        ["candidate", "kendall", "pearson", "mean_error"],
+        "model: the classifier's own expectation; mean_error: how far it is above the truth.",
+    )
+    yield _means_table(
+        "optimal_decisions",
+        "Mean accuracy of the mode and of the metric's best decision",
+        optimal_decisions(analyses.scores, analyses.settings),
+        ["mode", "best", "gain", "standard_error", "gap"],
+        "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
+        "expected accuracy of the decisions can be below the best possible.",
+    )
 
-    def intervals(metric: str) -> PrintedTable:
-        return interval_tables(analyses.intervals, metric)
 
-    def correlations(name: str) -> dict[str, Callable[[], PrintedTable]]:
-        frame = getattr(analyses, name).correlations
-        return {f"{name}_{m}": partial(correlation_table, frame, m, name) for m in metrics}
-
-    return {
-        "worked_example": worked_example_table,
-        "datasets": lambda: datasets_table(analyses),
-        **correlations("kendall"),
-        "kendall_effects": lambda: effects_table(ranks.effects, "kendall", spelled=True),
-        "kendall_robustness": lambda: robustness_table(ranks.robustness, "kendall", below=False),
-        "pearson_effects": lambda: effects_table(values.effects, "pearson", spelled=False),
-        "pearson_robustness": lambda: robustness_table(values.robustness, "pearson", below=True),
-        **{f"intervals_{m}": partial(intervals, m) for m in metrics},
-        **correlations("pearson"),
-        "kendall_robustness_clustered": lambda: clustered_table(ranks.robustness, "kendall"),
-        "pearson_robustness_clustered": lambda: clustered_table(values.robustness, "pearson"),
-        "kendall_spread": lambda: spread_table(ranks.correlations),
-        "kendall_tests": lambda: holm_table(ranks.correlations),
-    }
+def _means_table(
+    name: str, title: str, frame: pd.DataFrame, columns: list[str], note: str
+) -> PrintedTable:
+    """Return means over repeats."""
+    keys = ["metric", "dataset", "classifier", *(c for c in columns if c == "candidate")]
+    values = [column for column in columns if column not in keys]
+    means = frame.groupby(keys, sort=False)[values].mean().reset_index()
+    shown = means.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
+    return PrintedTable(name, title, shown, note, n_text=len(keys))
 
 
-ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
+def accuracy_table(analyses: Analyses) -> PrintedTable:
+    """Return the mean accuracy of the mode and what was expected, by data set and classifier."""
+    accuracy, metrics = analyses.accuracy, analyses.settings.metrics
+    pairs = accuracy[["actual", "expected"]].to_numpy()
+    accuracy = accuracy.assign(
+        text=[f"{actual:.3f} ({expected:.3f})" for actual, expected in pairs]
+    )
+    rows: list[tuple[str, list[str]]] = []
+    for (dataset, classifier), part in accuracy.groupby(["dataset", "classifier"], sort=False):
+        rows.append((str(dataset).capitalize(), [str(classifier), *part["text"]]))
+    titles = [get_metric(metric).title for metric in metrics]
+    note = "Mean over all test instances, and in brackets the classifier's own expectation."
+    frame = in_sections(rows, ["Method", *titles])
+    title = "Mean accuracy of the most probable labelset: actual (expected)"
+    return PrintedTable("accuracy", title, frame, note)
 
 
 def worked_example_table() -> PrintedTable:
     """Return the paper's example: a distribution over three labels with its expectations."""
-    codes = np.arange(8)
     # The paper counts with its first label as the highest bit.
-    labelsets = (codes[:, np.newaxis] >> np.array([2, 1, 0])) & 1
-    probabilities = np.zeros(8)
-    for code, probability in ((1, 1 / 3), (2, 1 / 4), (4, 1 / 4), (6, 1 / 6)):
-        probabilities[code] = probability
-    ours = labelsets @ (1 << np.arange(3))
+    labelsets = (np.arange(8)[:, np.newaxis] >> np.array([2, 1, 0])) & 1
+    probabilities = np.array([0, 4, 3, 0, 3, 0, 2, 0]) / 12
     joint = np.zeros(8)
-    joint[ours] = probabilities
+    joint[labelsets @ (1 << np.arange(3))] = probabilities
     dist = DenseDistribution(np.tile(joint, (8, 1)))
-    names = ("hamming", "exact", "jaccard")
-    expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
-    rows = [
-        [str(i + 1), *map(str, labelset), f"{p:.3f}", *(f"{expected[m][i]:.3f}" for m in names)]
-        for i, (labelset, p) in enumerate(zip(labelsets, probabilities, strict=True))
-    ]
+    metrics = {"E[HS]": "hamming", "E[EM]": "exact", "E[JS]": "jaccard"}
+    frame = pd.DataFrame({"i": np.arange(1, 9)}).astype(str)
+    frame[["y1", "y2", "y3"]] = labelsets.astype(str)
+    frame["P(Y=y_i|x)"] = [f"{p:.3f}" for p in probabilities]
+    bold = pd.DataFrame(False, range(9), list(metrics))
+    for column, metric in metrics.items():
+        expected = dist.expected(metric, labelsets, empty=0.0).value
+        frame[column] = [f"{value:.3f}" for value in expected]
+        bold.loc[int(np.argmax(expected.round(9))), column] = True
     marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
-    rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
-    columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
-    frame = pd.DataFrame(rows, columns=columns)
-    bold = pd.DataFrame(False, frame.index, columns)
-    for column, name in zip(columns[-3:], names, strict=True):
-        bold.loc[int(np.argmax(expected[name].round(9))), column] = True
+    frame.loc[8] = ["P(y_j|x)", *marginals, *[""] * 4]
     title = "A distribution and its expected accuracies"
-    return PrintedTable("worked_example", title, frame, bold=bold)
+    return PrintedTable("worked_example", title, frame, paper=PAPER["worked_example"], bold=bold)
 
 
-def datasets_table(analyses: Analyses) -> PrintedTable:
+def datasets_table(datasets: pd.DataFrame) -> PrintedTable:
     """Return the data sets: instances, labels, features, cardinality, kind."""
-    described = describe_datasets(analyses).groupby("dataset", sort=False).mean(numeric_only=True)
+    described = datasets.groupby("dataset", sort=False).mean(numeric_only=True)
     domains = catalogue()["domain"]
     rows = [
         [
             str(name).capitalize(),
             *(print_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
-            print_number(row["cardinality"], 2),
-            str(domains.get(name, "")),
+            *(print_number(row["cardinality"], 2), str(domains.get(name, ""))),
         ]
         for name, row in described.iterrows()
     ]
     note = "LC: mean number of labels of an instance, in the training parts."
     frame = pd.DataFrame(rows, columns=["", "N", "L", "M", "LC", "Type"])
-    return PrintedTable("datasets", "Data sets", frame, note)
+    return PrintedTable("datasets", "Data sets", frame, note, PAPER["datasets"])
 
 
 def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
     """Return the correlations of a metric by data set and classifier, with arrows."""
-    part = over_repeats(correlations[correlations["metric"] == metric])
+    is_asked = correlations["association"] == association
+    part = over_repeats(correlations[is_asked & (correlations["metric"] == metric)])
+    marks = part["arrows"].str.replace("+", "↑").str.replace("-", "↓")
+    part["text"] = [
+        f"{print_number(value, 4)} {mark}".strip()
+        for value, mark in zip(part["correlation"], marks, strict=True)
+    ]
     candidates = list(dict.fromkeys(part["candidate"]))
-    rows: list[Row] = []
+    rows = []
     for (dataset, classifier), cell in part.groupby(["dataset", "classifier"], sort=False):
-        found = cell.set_index("candidate")[["correlation", "arrows"]].to_dict("index")
-        texts = [
-            _with_arrows(print_number(found[name]["correlation"], 4), found[name]["arrows"])
-            if name in found
-            else MISSING
-            for name in candidates
-        ]
+        texts = cell.set_index("candidate")["text"].reindex(candidates, fill_value=MISSING)
         rows.append((str(dataset).capitalize(), [str(classifier), *texts]))
     title_of = _rank_title if association == "kendall" else str
-    columns = ["Method", *map(title_of, candidates)]
+    frame = in_sections(rows, ["Method", *map(title_of, candidates)])
     title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
-    return PrintedTable(f"{association}_{metric}", title, in_sections(rows, columns), ARROWS)
+    name = f"{association}_{metric}"
+    return PrintedTable(name, title, frame, ARROWS, PAPER.get(name, ""))
 
 
-def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> PrintedTable:
-    """Return Analysis 1 or 3: a column for each metric, candidates spelled out or not."""
-    metrics = sorted(dict.fromkeys(effects["metric"]), key=_printed_place)
-    names: dict[str, Callable[[str], str]] = {} if spelled else {"candidate": str}
-    rows = _model_rows(effects, "metric", metrics, EFFECT_SECTIONS, names)
-    frame = in_sections(rows, ["", *map(_term_title, metrics)])
-    title = f"Effects on Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    return PrintedTable(f"{association}_effects", title, frame, STARS)
+def models_table(models: pd.DataFrame, association: str, analysis: str) -> PrintedTable:
+    """Return Analysis 1, 2, 3 or 4: terms by section, and how well the models fit."""
+    part = _overall(models, association, analysis)
+    columns = list(dict.fromkeys(part["of"]))
+    if analysis == "effects":
+        columns.sort(key=lambda m: (*PRINTED_METRICS, m).index(m))
+    # As the paper prints them: Pearson's candidates short, errors of its robustness below.
+    below = (association, analysis) == ("pearson", "robustness")
+    short = {"candidate"} if association == "pearson" else set()
+    rows: list[tuple[str, list[str]]] = []
+    for factor, heading in SECTIONS[analysis].items():
+        for (baseline, term), cells in part[part["factor"] == factor].groupby(
+            ["baseline", "term"], sort=False
+        ):
+            section = heading.format(_term_title(str(baseline)))
+            title = str(term) if factor in short else _term_title(str(term))
+            found = cells.set_index("of").to_dict("index")
+            rows += [(section, row) for row in _estimates(title, found, columns, below=below)]
+    what = {"effects": "Effects on", "robustness": "What moves"}[analysis]
+    title = f"{what} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
+    heads = map(_term_title, columns) if analysis == "effects" else columns
+    name = f"{association}_{analysis}"
+    return PrintedTable(name, title, in_sections(rows, ["", *heads]), STARS, PAPER[name])
 
 
-def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool) -> PrintedTable:
-    """Return Analysis 2 or 4: a column for each candidate, errors beside estimates or below."""
-    candidates = list(dict.fromkeys(robustness["candidate"]))
-    rows = _model_rows(robustness, "candidate", candidates, ROBUSTNESS_SECTIONS, {}, below=below)
-    title = f"What moves Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    frame = in_sections(rows, ["", *candidates])
-    return PrintedTable(f"{association}_robustness", title, frame, STARS)
+def _overall(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFrame:
+    is_asked = (models["association"] == association) & (models["analysis"] == analysis)
+    return models[is_asked & (models["repeat"] == ALL)]
 
 
-def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
+def _estimates(
+    title: str, cells: Mapping[Any, Any], columns: Sequence[str], *, below: bool
+) -> list[list[str]]:
+    shown, errors = [], []
+    for column in columns:
+        cell = cells.get(column, {"estimate": np.nan, "factor": ""})
+        estimate = cell["estimate"]
+        if cell["factor"] == FIT or pd.isna(estimate):
+            digits = 0 if cell.get("term") == "n" else 3
+            shown.append(print_number(estimate, digits))
+            errors.append("")
+            continue
+        error = f"({print_number(cell['standard_error'], 3)})"
+        mark = "*" * sum(cell["p_value"] < level for level in (0.1, 0.05, 0.01))
+        text = print_number(estimate, 3)
+        shown.append(f"{text if below else f'{text} {error}'} {mark}".strip())
+        errors.append(error)
+    return [[title, *shown], ["", *errors]] if below and any(errors) else [[title, *shown]]
+
+
+def clustered_table(models: pd.DataFrame, association: str, n_datasets: int) -> PrintedTable:
     """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
-    rows: list[Row] = []
-    for candidate, part in robustness.groupby("candidate", sort=False):
-        for row in part.itertuples(index=False):
-            numbers = (row.estimate, row.standard_error, row.clustered_standard_error)
-            cells = [
-                _term_title(str(row.term)),
-                *(print_number(value, 4) for value in numbers),
-                *(print_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
-                print_number(row.variance_inflation, 1),
-            ]
-            rows.append((str(candidate), cells))
+    part = _overall(models, association, "robustness")
+    part = part[part["factor"] != FIT]
+    digits = {
+        "estimate": 4,
+        "standard_error": 4,
+        "clustered_standard_error": 4,
+        "p_value": 3,
+        "clustered_p_value": 3,
+        "variance_inflation": 1,
+    }
+    rows = [
+        (row["of"], [_term_title(row["term"]), *(print_number(row[k], digits[k]) for k in digits)])
+        for row in part.to_dict("records")
+    ]
     columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
-    known = robustness[robustness["estimate"].notna()]["term"].unique()
-    n_features = sum(robustness.attrs["factors"].get(term, FEATURE) == FEATURE for term in known)
-    n_datasets = robustness.attrs["n_datasets"]
+    n_features = part[(part["factor"] == FEATURE) & part["estimate"].notna()]["term"].nunique()
     left = max(n_datasets - n_features - 1, 0)
     note = (
         f"Clustered by data set: {count(n_datasets, 'data set')} and "
@@ -516,28 +456,33 @@ def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
         "fewer there are, the larger and more stable a gradient must be to mean anything."
     )
     title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
-    frame = in_sections(rows, columns)
-    return PrintedTable(f"{association}_robustness_clustered", title, frame, note)
+    name = f"{association}_robustness_clustered"
+    return PrintedTable(name, title, in_sections(rows, columns), note)
+
+
+def interval_names(intervals: pd.DataFrame) -> list[str]:
+    """Return how intervals of estimates are printed."""
+    ends = intervals[["predicted_low", "predicted_high"]].to_numpy()
+    return [f"({low:g},{high:g}]" for low, high in ends]
 
 
 def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
     """Return Analysis 5 of a metric: actual accuracy for each interval of estimates."""
     part = intervals[intervals["metric"] == metric]
-    models = list(dict.fromkeys(part["model"]))
     texts = [
         MISSING if np.isnan(low) else f"{low:.3f}, {high:.3f}"
         for low, high in part[["low", "high"]].to_numpy()
     ]
-    estimates = [f"({a:g},{b:g}]" for a, b in part[["predicted_low", "predicted_high"]].to_numpy()]
-    part = part.assign(text=texts, estimates=estimates)
-    order = part.sort_values("predicted_low")["estimates"].unique()
+    part = part.assign(text=texts, estimates=interval_names(part)).sort_values(
+        "predicted_low", kind="stable"
+    )
 
     def of_models(values: str) -> pd.DataFrame:
         wide = part.pivot(index="estimates", columns="model", values=values)
-        return wide.loc[order, models].reset_index(drop=True)
+        return wide.loc[part["estimates"].unique(), part["model"].unique()].reset_index(drop=True)
 
     frame = of_models("text")
-    frame.insert(0, "Exp Acc", order)
+    frame.insert(0, "Exp Acc", part["estimates"].unique())
     note = (
         "95% interval over random halvings. Bold: closest to the interval of estimates; "
         "underlined: its low end is below; NA: no estimate fell there."
@@ -545,94 +490,8 @@ def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
     title = f"Actual {get_metric(metric).title} accuracy for each interval of estimates"
     bold, underlined = of_models("bold"), of_models("underlined")
     name = f"intervals_{metric}"
-    return PrintedTable(name, title, frame, note, bold=bold, underlined=underlined)
-
-
-def spread_table(correlations: pd.DataFrame) -> PrintedTable:
-    """Return how far each correlation moves from one split to the next."""
-    frame = spread(correlations)
-    rows = [
-        [
-            f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            str(row.n_repeats),
-            *(print_number(v, 4) for v in (row.mean, row.standard_deviation, row.least, row.most)),
-        ]
-        for row in frame.itertuples(index=False)
-    ]
-    columns = ["", "repeats", "mean", "standard deviation", "least", "most"]
-    shown = pd.DataFrame(rows, columns=columns)
-    return PrintedTable("kendall_spread", "Kendall's tau over repeats of the split", shown)
-
-
-def holm_table(correlations: pd.DataFrame) -> PrintedTable:
-    """Return the tests behind the arrows, corrected for their number."""
-    pooled = over_repeats(correlations)
-    tested = pooled[pooled["p_value"].notna()]
-    rows = [
-        [
-            f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            _with_arrows(print_number(row.difference, 4), str(row.arrows)),
-            print_number(row.standard_error, 4),
-            print_number(row.p_value, 4),
-            print_number(row.p_value_holm, 4),
-        ]
-        for row in tested.itertuples(index=False)
-    ]
-    columns = ["", "difference from HP", "s.e.", "p", "p (Holm)"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", frame)
-
-
-def _model_rows(
-    models: pd.DataFrame,
-    key: str,
-    columns: Sequence[str],
-    sections: Mapping[str, str],
-    names: Mapping[str, Callable[[str], str]],
-    *,
-    below: bool = False,
-) -> list[Row]:
-    """Return the terms of linear models, section by section, and how well they fit."""
-    factors, baselines = models.attrs["factors"], models.attrs["baselines"]
-    found = models.set_index(["term", key]).to_dict("index")
-    rows: list[Row] = []
-    for factor, heading in sections.items():
-        order = dict.fromkeys(factors if factor in PLANNED else models["term"])
-        known = set(models["term"])
-        terms = [t for t in order if t in known and factors.get(t, FEATURE) == factor]
-        section = heading.format(_term_title(baselines.get(factor, "")))
-        for term in terms:
-            title = names.get(factor, _term_title)(term)
-            cells = [found.get((term, column), {}) for column in columns]
-            rows += [(section, row) for row in _estimates(title, cells, below=below)]
-    return rows + _fit_rows(fit_statistics(models).set_index(key), columns)
-
-
-def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -> list[list[str]]:
-    shown, errors = [], []
-    for cell in cells:
-        estimate, error = cell.get("estimate", np.nan), cell.get("standard_error", np.nan)
-        p_value = cell.get("p_value", np.nan)
-        text, spread = print_number(estimate, 3), f"({print_number(error, 3)})"
-        if pd.isna(estimate):
-            spread = ""
-        mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
-        shown.append(f"{text if below else f'{text} {spread}'.strip()} {mark}".strip())
-        errors.append(spread)
-    return [[title, *shown], ["", *errors]] if below else [[title, *shown]]
-
-
-def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
-    rows: list[Row] = []
-    for name, title in FIT_ROWS.items():
-        digits = 0 if name == "n" else 3
-        numbers = [print_number(fits.loc[column, name], digits) for column in columns]
-        rows.append(("Fit", [title, *numbers]))
-    return rows
-
-
-def _with_arrows(text: str, mark: str) -> str:
-    return f"{text} {mark.replace('+', '↑').replace('-', '↓')}".strip()
+    paper = PAPER.get(name, "")
+    return PrintedTable(name, title, frame, note, paper, bold=bold, underlined=underlined)
 
 
 def _term_title(term: str) -> str:
@@ -648,8 +507,3 @@ def _rank_title(candidate: str) -> str:
     """Return a candidate with all others that rank as it does: one column stands for them."""
     others = sorted(name for name in CANDIDATES if name != candidate)
     return ", ".join(group_by_rank([candidate, *others])[candidate])
-
-
-def _printed_place(metric: str) -> int:
-    known = metric in PRINTED_METRICS
-    return PRINTED_METRICS.index(metric) if known else len(PRINTED_METRICS)

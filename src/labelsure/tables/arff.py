@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,7 +19,6 @@ from labelsure._runtime.storage import decode
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.errors import DataError
 from labelsure.tables.column_choice import (
-    MIN_ROWS_OF_ID,
     AssignedColumns,
     ColumnChoice,
     check_column_count,
@@ -63,7 +62,7 @@ class Attribute:
     values: tuple[str, ...] = ()
 
 
-def read_arff(content: bytes, choice: ColumnChoice, nominal: str, where: str) -> Dataset:
+def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     """Return the data set that an ARFF file holds.
 
     Parameters
@@ -73,8 +72,6 @@ def read_arff(content: bytes, choice: ColumnChoice, nominal: str, where: str) ->
     choice
         Which columns are what. Labels that are a frozenset are those of an xml; None takes the
         number that MEKA writes into the name of the relation.
-    nominal
-        How nominal features become numbers.
     where
         The name of the file, for the messages.
     """
@@ -82,7 +79,7 @@ def read_arff(content: bytes, choice: ColumnChoice, nominal: str, where: str) ->
     relation, attributes, n_lines = _read_header(lines, where)
     names = [attribute.name for attribute in attributes]
     if choice.labels is None:
-        choice = choice.with_labels(_read_meka_labels(relation, names, where))
+        choice = replace(choice, labels=_read_meka_labels(relation, names, where))
     elif isinstance(choice.labels, frozenset):
         _check_xml_labels(choice.labels, names, where)
     assigned = choice.assign(names)
@@ -94,8 +91,8 @@ def read_arff(content: bytes, choice: ColumnChoice, nominal: str, where: str) ->
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
     if rows[0][1].startswith("{"):
-        return _read_sparse(rows, attributes, assigned, nominal, choice.sep, where)
-    return _read_dense(rows, attributes, assigned, nominal, choice.sep, where)
+        return _read_sparse(rows, attributes, assigned, choice.sep, where)
+    return _read_dense(rows, attributes, assigned, choice.sep, where)
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
@@ -293,7 +290,6 @@ def _read_dense(
     rows: Rows,
     attributes: list[Attribute],
     assigned: AssignedColumns,
-    nominal: str,
     sep: str | None,
     where: str,
 ) -> Dataset:
@@ -321,7 +317,7 @@ def _read_dense(
             index = read_index(pd.Series(texts, dtype=object, name=assigned.index), where)
     frame = pd.DataFrame(columns, index=range(len(rows)))
     Y, label_names = read_labels(frame[assigned.labels], sep, where)
-    X = encode_frame(frame[assigned.features], nominal, where)
+    X = encode_frame(frame[assigned.features], where)
     return Dataset(X if index is None else X.set_axis(index, axis=0), Y, label_names)
 
 
@@ -329,7 +325,6 @@ def _read_sparse(
     rows: Rows,
     attributes: list[Attribute],
     assigned: AssignedColumns,
-    nominal: str,
     sep: str | None,
     where: str,
 ) -> Dataset:
@@ -367,16 +362,13 @@ def _read_sparse(
     kept, names, places, blocks = list[int](), list[str](), list[int](), list[Any]()
     for j in (place[name] for name in assigned.features):
         attribute = attributes[j]
-        is_number = attribute.kind == NUMERIC or _are_numbers(attribute.values, nominal)
-        if is_number:
+        indicators = read_indicators(attribute.values)
+        if attribute.kind == NUMERIC or (indicators is not None and indicators[0] == 0):
             kept.append(j)
-        if is_number and len(attribute.values) < MIN_ROWS_OF_ID:
             continue
         codes = _as_codes(dense(j))
         check_repeated(attribute.name, codes, attribute.values, where)
-        if is_number:
-            continue
-        for name, column in encode_codes(attribute.name, codes, attribute.values, nominal):
+        for name, column in encode_codes(attribute.name, codes, attribute.values):
             blocks.append(sparse.csc_matrix(column[:, None]))
             names.append(name)
             places.append(j)
@@ -404,9 +396,3 @@ def _sparse_cells(row: str, number: int, n_columns: int, where: str) -> dict[int
     if len(cells) < len(listed):
         raise _bad_line(number, where, "must give each attribute at most one value")
     return cells
-
-
-def _are_numbers(values: tuple[str, ...], nominal: str) -> bool:
-    """Whether the places of nominal values are the numbers of the feature already."""
-    indicators = read_indicators(values)
-    return nominal == "ordinal" if indicators is None else bool(indicators[0] == 0)

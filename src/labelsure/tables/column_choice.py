@@ -6,10 +6,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,6 @@ INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0
 
 MIN_ROWS_OF_ID = 20
 """In fewer rows the values of an ordinary nominal feature can all be different by chance."""
-
-NOMINAL_ENCODINGS = ("onehot", "ordinal")
 
 Column = tuple[str, Floats]
 """A name and its values."""
@@ -147,24 +145,13 @@ def read_xml_labels(content: bytes, where: str) -> list[str]:
     where
         The name of the file, for the messages.
     """
-    names: list[str] = []
-
-    def note_label(tag: str, attributes: dict[str, str]) -> None:
-        if tag.rpartition("}")[2] == "label":
-            names.append(attributes.get("name", ""))
-
-    def refuse(*declaration: object) -> None:
-        # Entities can grow without end, and a list of labels needs none.
+    if b"<!DOCTYPE" in content.replace(b"\0", b""):  # entities can grow without end
         raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
-
-    parser = expat.ParserCreate(namespace_separator="}")
-    parser.StartElementHandler, parser.StartDoctypeDeclHandler = note_label, refuse
     try:
-        parser.Parse(content, True)
-    except DataError:
-        raise
-    except (expat.ExpatError, LookupError, ValueError) as error:
+        elements = ElementTree.fromstring(content).iter()
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise DataError(f"{where} must be xml that names labels, but {error}.") from error
+    names = [one.get("name", "") for one in elements if one.tag.rpartition("}")[2] == "label"]
     if not names or not all(names):
         raise DataError(
             f'{where} must name labels as `<label name="..."></label>` inside of `<labels>`, '
@@ -234,13 +221,6 @@ def check_column_count(n_columns: int, where: str) -> None:
         )
 
 
-def check_nominal(nominal: str) -> str:
-    """Return the name of a way to encode nominal features, or suggest the nearest."""
-    if nominal not in NOMINAL_ENCODINGS:
-        raise unknown_name("encoding of nominal features", nominal, NOMINAL_ENCODINGS)
-    return nominal
-
-
 def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str) -> None:
     """Refuse a nominal feature that has a different value in every row, as an id has.
 
@@ -262,8 +242,8 @@ def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str
         )
 
 
-def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str) -> list[Column]:
-    """Return the numeric columns of one nominal feature.
+def encode_codes(name: str, codes: Integers, values: Sequence[str]) -> list[Column]:
+    """Return the one-hot columns ``name=value`` of one nominal feature.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
@@ -276,19 +256,15 @@ def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str
         Positions in `values`; -1 where the value is missing, which becomes NaN.
     values
         The declared values, in their order.
-    nominal
-        ``"onehot"``: a column ``name=value`` for each. ``"ordinal"``: the position.
     """
     missing = codes < 0
     indicators = read_indicators(values)
     if indicators is not None:
         return [(name, np.where(missing, np.nan, indicators[codes]))]
-    if nominal == "ordinal":
-        return [(name, np.where(missing, np.nan, codes))]
     _limits.check_size(
         8 * len(codes) * len(values),
         f"The one-hot columns of {name!r}, which has {len(values)} values,",
-        f'Pass nominal="ordinal", or leave it out with drop=[{name!r}].',
+        f"Leave it out with drop=[{name!r}].",
     )
     shown = range(1, 2) if len(values) == 2 else range(len(values))
     return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
@@ -300,15 +276,13 @@ def read_indicators(values: Sequence[str]) -> Floats | None:
     return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
 
 
-def encode_frame(frame: pd.DataFrame, nominal: str, where: str) -> pd.DataFrame:
-    """Return a frame with categories encoded and numbers as floats; text stays as it is.
+def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a frame with categories as one-hot columns and numbers as floats; text stays.
 
     Parameters
     ----------
     frame
         The features.
-    nominal
-        How categories become numbers.
     where
         The file or service that they come from, for the messages.
     """
@@ -318,7 +292,7 @@ def encode_frame(frame: pd.DataFrame, nominal: str, where: str) -> pd.DataFrame:
             values = [str(value) for value in column.cat.categories]
             codes = column.cat.codes.to_numpy().astype(np.int64)
             check_repeated(str(name), codes, values, where)
-            columns += encode_codes(str(name), codes, values, nominal)
+            columns += encode_codes(str(name), codes, values)
         elif pd.api.types.is_numeric_dtype(column.dtype):
             columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
         else:
@@ -333,7 +307,7 @@ def check_distinct(names: list[str]) -> None:
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(
             f"One-hot columns must have names of their own, but {twice!r} is there twice. Rename "
-            'that feature, or pass nominal="ordinal".'
+            "that feature."
         )
 
 
@@ -402,10 +376,6 @@ class ColumnChoice:
             ):
                 raise _no_names(name, choice)
         return cls(labels, index, drop, sep)
-
-    def with_labels(self, labels: LabelChoice | frozenset[str] | None) -> ColumnChoice:
-        """Return the same choice with other labels."""
-        return replace(self, labels=labels)
 
     def assign(self, names: Sequence[str]) -> AssignedColumns:
         """Return what each column of a file is.

@@ -42,7 +42,6 @@ from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
     check_dense,
-    check_nominal,
     choose_features,
     encode_frame,
     read_index,
@@ -176,7 +175,6 @@ def read_dataset(
     index: str | None = None,
     drop: str | Iterable[str] = (),
     sep: str | None = None,
-    nominal: str = "onehot",
 ) -> Dataset:
     r"""Read a data set from a table, an ARFF file or a sparse text file.
 
@@ -200,9 +198,6 @@ def read_dataset(
         and patterns in `labels` do not count them, nor the column of `index`.
     sep
         What stands between the names in a column of label names, e.g. ``";"``.
-    nominal
-        How nominal features of ARFF become numbers: ``"onehot"`` or ``"ordinal"``. Features of
-        two values become one column either way.
 
     Returns
     -------
@@ -228,7 +223,6 @@ def read_dataset(
     >>> data.label_names, list(data.X.index)
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
-    check_nominal(nominal)
     choice = ColumnChoice.read(labels, index, drop, sep)
     given, path = path, Path(path) if is_address(path) else expand_path(path)
     suffix = suffix_of(path)
@@ -238,24 +232,19 @@ def read_dataset(
             raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
         data = read_table_file(given, choice)
         return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
-    if suffix == TEXT:
-        _refuse_columns(choice, path.name)
+    if suffix == TEXT and choice != ColumnChoice():
+        raise InputError(
+            f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
+            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+        )
     content = read_bytes(path)
     unpacked = decompress(content, path)
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
-        choice = choice.with_labels(_resolve_labels(path, choice.labels))
-        data = read_arff(unpacked, choice, nominal, path.name)
+        choice = replace(choice, labels=_resolve_labels(path, choice.labels))
+        data = read_arff(unpacked, choice, path.name)
     return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
-
-
-def _refuse_columns(choice: ColumnChoice, where: str) -> None:
-    if choice != ColumnChoice():
-        raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {where} lists labels and "
-            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
-        )
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
@@ -647,7 +636,6 @@ def load_dataset(
     index: str | None = None,
     drop: str | Iterable[str] = (),
     source: str | None = None,
-    nominal: str = "onehot",
 ) -> Dataset:
     """Load a data set by its name.
 
@@ -671,15 +659,12 @@ def load_dataset(
         `read_dataset`.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
-    nominal
-        How nominal features become numbers: ``"onehot"`` or ``"ordinal"``.
 
     Examples
     --------
     >>> load_dataset("digits")
     Dataset('digits', n_samples=1797, n_labels=5, n_features=64)
     """
-    check_nominal(nominal)
     if source is not None and source not in SOURCES:
         raise unknown_name("source", source, SOURCES)
     folder = _find_data_folder(data_dir)
@@ -690,25 +675,23 @@ def load_dataset(
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
     if key in files and source in (None, "file"):
-        data = read_dataset(files[key], index=index, drop=drop, nominal=nominal)
+        data = read_dataset(files[key], index=index, drop=drop)
     elif source == "file" or (source is None and data_dir is not None):
         raise _make_absence_error(key, folder, files)
     else:
         choice = ColumnChoice.read(None, index, drop, None)
         entry = ENTRIES.get(key, NamedDataset(key, ""))
-        data = _load_elsewhere(entry, choice, source, nominal)
+        data = _load_elsewhere(entry, choice, source)
     return data if labels is None else data.select_labels(labels)
 
 
-def _load_elsewhere(
-    entry: NamedDataset, choice: ColumnChoice, source: str | None, nominal: str
-) -> Dataset:
+def _load_elsewhere(entry: NamedDataset, choice: ColumnChoice, source: str | None) -> Dataset:
     if entry.embedded is not None and source in (None, "embedded"):
         data = entry.embedded()
         return replace(data, X=choose_features(data.X, choice, entry.name), feature_names=())
     if entry.openml_id is not None and source in (None, "openml"):
         bunch = _fetch(entry.name, entry.openml_id)
-        return _make_openml_dataset(bunch, entry.name, entry.openml_id, choice, nominal)
+        return _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
     homes = {"embedded": entry.embedded, "openml": entry.openml_id}
     elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
     raise DataError(
@@ -790,9 +773,7 @@ def _fetch(name: str, data_id: int) -> Any:
         ) from error
 
 
-def _make_openml_dataset(
-    bunch: Any, name: str, data_id: int, choice: ColumnChoice, nominal: str
-) -> Dataset:
+def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoice) -> Dataset:
     where = f"OpenML data set {data_id}"
     labels = _find_label_columns(bunch, where)
     Y = read_label_columns(labels, where)
@@ -801,7 +782,7 @@ def _make_openml_dataset(
         values = X.data
     else:
         frame = choose_features(pd.DataFrame(bunch.data), choice, where)
-        X = encode_frame(frame, nominal, where)
+        X = encode_frame(frame, where)
         feature_names = tuple(X.columns)
         values = X.select_dtypes("number").to_numpy()
     return Dataset(

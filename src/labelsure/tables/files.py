@@ -133,8 +133,6 @@ class Unit:
         Of the text in the file.
     row_group
         In Parquet and Feather, the row group that holds its rows.
-    array
-        In .npz, the name of the array.
     content
         Where an unpacked copy of the file is, if this machine has one.
     partitions
@@ -152,7 +150,6 @@ class Unit:
     line: int | None = None
     encoding: str = "utf-8"
     row_group: int | None = None
-    array: str | None = None
     content: str | None = None
     partitions: Partitions = ()
     source: str = ""
@@ -165,10 +162,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class TablePath:
-    """A file, which of the arrays in it, and how it was named."""
+    """A file, and how it was named."""
 
     file: Path
-    array: str | None = None
     name: str = ""
     partitions: Partitions = ()
     source: str = ""
@@ -605,41 +601,31 @@ def _search_key(file: Path, name: str, state: tuple[int, int]) -> bool:
     return False
 
 
-# Arrays: .npy and .npz
+# Arrays: .npy, and sparse matrices in .npz
 
 
 def _cut_array(path: TablePath, n_rows: int, rows: int) -> Iterator[Unit]:
     for number, first_row in enumerate(range(0, n_rows, rows)):
-        n_taken = min(rows, n_rows - first_row)
-        yield Unit(str(path.file), number, first_row, n_taken, array=path.array)
+        yield Unit(str(path.file), number, first_row, min(rows, n_rows - first_row))
 
 
 class NpyFile(FileKind):
     """One array, which stays on disk while some of its rows are read."""
 
-    def load(self, path: TablePath) -> NDArray[Any]:
-        """Return the array of a file."""
-        read_bytes(path.file, 0)  # which says what is wrong with a file that cannot be read
-        try:
-            array = np.load(path.file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise _unreadable(path, error) from error
-        return _check_array(array, path)
-
     def columns(self, path: TablePath) -> dict[str, str] | int:
         """Return how many columns there are."""
-        array = self.load(path)
+        array = _load_array(path.file)
         return array.shape[-1] if array.ndim > 1 else 1
 
     def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
         """Return the units of a file."""
-        return _cut_array(path, len(self.load(path)), rows)
+        return _cut_array(path, len(_load_array(path.file)), rows)
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit: columns 0, 1, ..., or one column of values or arrays."""
         import pandas as pd
 
-        array = self.load(TablePath(Path(unit.path), unit.array))
+        array = _load_array(Path(unit.path))
         rows = np.array(array[unit.first_row : unit.first_row + unit.n_rows])
         rows = rows.astype(rows.dtype.newbyteorder("="), copy=False)
         if rows.ndim == 2:
@@ -649,147 +635,88 @@ class NpyFile(FileKind):
         return frame[_choose_columns(columns, list(frame.columns))]
 
 
-SPARSE_PARTS = frozenset({"format", "shape", "data"})
-"""What `scipy.sparse.save_npz` writes for every kind of matrix, beside indices of some kind."""
+def _load_array(file: Path) -> NDArray[Any]:
+    read_bytes(file, 0)  # which says what is wrong with a file that cannot be read
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise _unreadable(file, error) from error
+    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
+        raise DataError(
+            f"The array in {file.name!r} must hold numbers in one, two or three axes, the first "
+            f"of which counts the rows; got {array.dtype} with shape {array.shape}."
+        )
+    return array
 
 
-class NpzFile(NpyFile):
-    """One array of a zip file, or a sparse matrix, which is read as a whole, once."""
+class NpzFile(FileKind):
+    """A sparse matrix, which is read as a whole, once; its rows are one column of `ListedCell`."""
 
-    def columns(self, path: TablePath) -> dict[str, str] | int:
-        """Return how many columns an array has, or what the cells of a sparse matrix are."""
-        if not _is_sparse(path):
-            return super().columns(path)
-        return {VALUE_COLUMN: f"what a row of {self._load_matrix(path).shape[1]} columns lists"}
+    def columns(self, path: TablePath) -> dict[str, str]:
+        """Return what the cells are."""
+        n_columns = _load_sparse(path.file, _state_of(path.file)).shape[1]
+        return {VALUE_COLUMN: f"what a row of {n_columns} columns lists"}
 
     def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
         """Return the units of a file."""
-        n_rows = self._load_matrix(path).shape[0] if _is_sparse(path) else len(self.load(path))
-        return _cut_array(path, n_rows, rows)
+        return _cut_array(path, _load_sparse(path.file, _state_of(path.file)).shape[0], rows)
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit; those of a sparse matrix are one column of `ListedCell`."""
-        path = TablePath(Path(unit.path), unit.array)
-        if not _is_sparse(path):
-            return super().read(unit, columns, bad)
+        """Return the rows of a unit."""
         import pandas as pd
 
-        matrix = self._load_matrix(path)
-        n_columns = matrix.shape[1]
+        matrix = _load_sparse(Path(unit.path), _state_of(Path(unit.path)))
         rows = matrix[unit.first_row : unit.first_row + unit.n_rows]
         cells = [
-            ListedCell(rows.indices[start:end].astype(np.int64), rows.data[start:end], n_columns)
+            ListedCell(
+                rows.indices[start:end].astype(np.int64), rows.data[start:end], rows.shape[1]
+            )
             for start, end in pairwise(rows.indptr.tolist())
         ]
         frame = pd.DataFrame({VALUE_COLUMN: pd.Series(cells, dtype=object)})
         return frame[_choose_columns(columns, list(frame.columns))]
 
-    def _load_matrix(self, path: TablePath) -> Any:
-        status = path.file.stat()
-        return _load_sparse(path, status.st_mtime_ns, status.st_size)
-
-    def load(self, path: TablePath) -> NDArray[Any]:
-        """Return the array that the path names, or the only one."""
-        read_bytes(path.file, 0)
-        status = path.file.stat()
-        return _load_zipped(path, status.st_mtime_ns, status.st_size)
-
-
-def _is_sparse(path: TablePath) -> bool:
-    """Whether a file holds a sparse matrix, and not one of its parts is asked for by name."""
-    read_bytes(path.file, 0)
-    if path.array is not None:
-        return False
-    try:
-        with zipfile.ZipFile(path.file) as file:
-            return {f"{name}.npy" for name in SPARSE_PARTS} <= set(file.namelist())
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise _unreadable(path, error) from error
-
 
 @lru_cache(maxsize=2)  # the units of one file come one after the other; beside it the truth
-def _load_sparse(path: TablePath, modified: int, size: int) -> Any:
+def _load_sparse(file: Path, state: tuple[int, int]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     try:
-        with zipfile.ZipFile(path.file) as file, np.load(path.file, allow_pickle=False) as parts:
-            n_rows, n_columns = (int(size) for size in parts["shape"])
-            _limits.check_size(
-                sum(part.file_size for part in file.infolist()) + 8 * n_rows,
-                f"The numbers of {path.where}, which are read as a whole,",
-                "Save its rows in several files.",
-            )
+        with zipfile.ZipFile(file) as parts, np.load(file, allow_pickle=False) as arrays:
+            n_rows, n_columns = (int(size) for size in arrays["shape"])
+            n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
+        what = f"The numbers of {file.name!r}, which are read as a whole,"
+        _limits.check_size(n_bytes, what, "Save its rows in several files.")
         if n_columns > _limits.MAX_LISTED_COLUMNS:
             raise TooLargeError(
-                f"The matrix in {path.where} must have at most {_limits.MAX_LISTED_COLUMNS} "
+                f"The matrix in {file.name!r} must have at most {_limits.MAX_LISTED_COLUMNS} "
                 f"columns, it has {n_columns}. Leave out those that are not needed."
             )
-        matrix = sparse.load_npz(path.file).tocsr()
+        matrix = sparse.load_npz(file).tocsr()
         matrix.check_format(full_check=True)
     except LabelsureError:
         raise
     except Exception as error:  # whatever a damaged file makes of scipy
-        raise _unreadable(path, error) from error
+        raise _unreadable(file, error) from error
     if matrix.dtype.kind not in "biuf":
-        raise DataError(f"The sparse matrix in {path.where} must hold numbers, got {matrix.dtype}.")
+        raise DataError(f"The matrix in {file.name!r} must hold numbers, got {matrix.dtype}.")
     matrix.sort_indices()
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     is_twice = (np.diff(row) == 0) & (np.diff(matrix.indices) == 0)
     if is_twice.any():
         at = int(np.flatnonzero(is_twice)[0])
         raise DataError(
-            f"Each row of {path.where} must list a column once, row {row[at]} (rows count from 0) "
+            f"Each row of {file.name!r} must list a column once, row {row[at]} (rows count from 0) "
             f"lists {matrix.indices[at]} twice. Save the matrix after `sum_duplicates`, if that is "
             "what is meant."
         )
     return matrix
 
 
-@lru_cache(maxsize=1)  # the units of one file come one after the other
-def _load_zipped(path: TablePath, modified: int, size: int) -> NDArray[Any]:
-    try:
-        with np.load(path.file, allow_pickle=False) as arrays:
-            name = _choose_array(path, list(arrays.files))
-            with zipfile.ZipFile(path.file) as file:
-                _limits.check_size(
-                    file.getinfo(f"{name}.npy").file_size,
-                    f"The array {name!r} of {path.where}, which is read as a whole,",
-                    "Save it as .npy or Parquet.",
-                )
-            return _check_array(arrays[name], path)
-    except LabelsureError:
-        raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise _unreadable(path, error) from error
-
-
-def _choose_array(path: TablePath, names: list[str]) -> str:
-    if path.array is None and len(names) == 1:
-        return names[0]
-    if path.array in names:
-        return str(path.array)
-    listed = ", ".join(names) or "none"
-    example = f"{path.file.name}:{names[0]}" if names else "another file"
-    asked = "several" if path.array is None else f"{path.array!r}"
-    raise InputError(
-        f"The file {path.where} must hold one array, or be followed by the name of one, got "
-        f"{asked}; it holds {listed}. Write e.g. {example!r}."
-    )
-
-
-def _check_array(array: NDArray[Any], path: TablePath) -> NDArray[Any]:
-    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
-        raise DataError(
-            f"The array in {path.where} must hold numbers in one, two or three axes, the first "
-            f"of which counts the rows; got {array.dtype} with shape {array.shape}."
-        )
-    return array
-
-
-def _unreadable(path: TablePath, error: Exception) -> DataError:
+def _unreadable(file: Path, error: Exception) -> DataError:
     return DataError(
-        f"The file {path.where} must hold numbers as `numpy.save`, `numpy.savez` or "
-        f"`scipy.sparse.save_npz` writes them, but it cannot be read: {first_line(error)}. Save it "
-        "again."
+        f"The file {file.name!r} must hold an array as `numpy.save` writes it (.npy), or a sparse "
+        f"matrix as `scipy.sparse.save_npz` does (.npz), but it cannot be read: "
+        f"{first_line(error)}. Save it again."
     )
 
 
@@ -1045,7 +972,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
     inputs
         A file, a pattern such as ``data/*.csv``, a folder, or several of these. The suffix says the
         format: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz, also before .gz, .bz2 or
-        .zst. ``data.npz:scores`` is one array of several. A folder is read with its subfolders,
+        .zst.  A folder is read with its subfolders,
         in the order of names; those called ``year=2024`` make a column ``year``. Addresses such as
         ``s3://bucket/data`` need the package fsspec (extra ``remote``), which copies the files.
     rows
@@ -1222,14 +1149,13 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
     paths = [path for one in given for path in _files_of(one)]
     if not paths:
         raise InputError("`inputs` must name at least one file or folder, got none.")
-    seen: set[tuple[Path, str | None]] = set()
+    seen: set[Path] = set()
     for path in paths:
-        key = (path.file.resolve(), path.array)
-        if key in seen:
+        if path.file.resolve() in seen:
             raise InputError(f"Each file must be given once, {path.where} is there twice.")
-        seen.add(key)
+        seen.add(path.file.resolve())
     if len({path.source for path in paths}) < len(paths):  # inputs of the same name
-        paths = [replace(path, source=_as_text(f"{path.name}{path.array or ''}")) for path in paths]
+        paths = [replace(path, source=_as_text(path.name)) for path in paths]
     kinds = {suffix_of(path.file): path.where for path in paths}
     if len(kinds) > 1:
         raise InputError(
@@ -1245,12 +1171,6 @@ def _files_of(given: AnyPath) -> list[TablePath]:
         names = _list_remote(str(given))
         root = str(given)
     else:
-        name, colon, array = str(given).rpartition(":")
-        if colon and name.lower().endswith(".npz"):
-            return [
-                replace(path, array=array, source=f"{path.source}:{array}")
-                for path in _files_of(name)
-            ]
         root = str(expand_path(given))
         names = _list_local(Path(root))
     for file in names:
@@ -1258,7 +1178,7 @@ def _files_of(given: AnyPath) -> list[TablePath]:
     folders = re.split(r"[*?\[]", root, maxsplit=1)
     base = folders[0].rpartition("/")[0] if len(folders) > 1 else root
     return [
-        TablePath(_local_copy(file), None, file, _partitions_of(file, base), _source_of(file, base))
+        TablePath(_local_copy(file), file, _partitions_of(file, base), _source_of(file, base))
         for file in names
     ]
 

@@ -503,11 +503,7 @@ def list_parts(inputs: Any, model: AccuracyAwareClassifier, id_column: str | Non
 
 def _is_next(before: Unit, unit: Unit) -> bool:
     """Whether the rows of a unit follow those of another one and can be read with them."""
-    is_same_table = (before.path, before.row_group, before.array) == (
-        unit.path,
-        unit.row_group,
-        unit.array,
-    )
+    is_same_table = (before.path, before.row_group) == (unit.path, unit.row_group)
     return is_same_table and before.first_row + before.n_rows == unit.first_row
 
 
