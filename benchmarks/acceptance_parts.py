@@ -79,7 +79,7 @@ def find_hindsight(scores: Floats, values: Floats, target: float) -> float:
     """Return the largest share that a threshold accepts with a mean of at least the target."""
     curve = ls.accept_curve(scores, values).table
     reaches = curve["accuracy"] >= target
-    return float(curve["coverage"][reaches].max()) if reaches.any() else 0.0
+    return float(curve["share"][reaches].max()) if reaches.any() else 0.0
 
 
 def measure(name: str) -> Iterator[dict[str, object]]:

@@ -60,7 +60,7 @@ def test_intervals_without_instances_are_not_drawn():
 def test_accept_curve(scored):
     curve = ls.accept_curve(*scored)
     ax = drawn(curve.plot(level=0.9))
-    np.testing.assert_allclose(ax.lines[0].get_xdata()[1:], curve.table["coverage"])
+    np.testing.assert_allclose(ax.lines[0].get_xdata()[1:], curve.table["share"])
     np.testing.assert_allclose(ax.lines[0].get_ydata()[1:], curve.table["accuracy"])
     few = "fewer than 30 accepted: mostly chance"
     assert legend_of(ax) == [f"area {curve.area:.3f}", "90% interval of the mean", few]

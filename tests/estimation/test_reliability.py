@@ -56,7 +56,7 @@ def test_accept_curve_is_that_of_the_loop(pairs):
     got = curve.table[["threshold", "n_accepted", "accuracy", "spread", "area"]].to_numpy()
     np.testing.assert_allclose(got, expected, atol=1e-7)  # the spread is the root of a difference
     np.testing.assert_allclose(got[:, [0, 1, 2, 4]], expected[:, [0, 1, 2, 4]], atol=1e-12)
-    np.testing.assert_allclose(curve.table["coverage"], got[:, 1] / len(pairs))
+    np.testing.assert_allclose(curve.table["share"], got[:, 1] / len(pairs))
     assert curve.area == curve.table["area"].iloc[-1]
 
 

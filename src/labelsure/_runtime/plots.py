@@ -147,7 +147,7 @@ def plot_accept_curve(
     """
     ax = choose_axes(ax)
     start = np.zeros(min(len(table), 1))  # the first step begins with nothing accepted
-    coverage = np.append(start, table["coverage"])
+    coverage = np.append(start, table["share"])
     low, accuracy, high = (
         np.append(values[:1], values) for values in (interval[0], table["accuracy"], interval[1])
     )
@@ -186,7 +186,7 @@ def plot_accept_curve(
 
 
 def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
-    reached = table["coverage"][table["accuracy"] >= target]
+    reached = table["share"][table["accuracy"] >= target]
     if len(reached):
         label = f"target {target:g}: met here with {reached.max():.0%} accepted"
         ax.plot([reached.max()], [target], "kD", zorder=3)

@@ -30,8 +30,8 @@ class AcceptCurve:
     ----------
     table
         One row for each distinct score, the highest first: `threshold` (accept scores of at least
-        this), `n_accepted`, `coverage` (as a share of all), `accuracy` (mean over the accepted),
-        `spread` (their standard deviation) and `area` (the curve's mean up to this coverage).
+        this), `n_accepted`, `share` (of all), `accuracy` (mean over the accepted),
+        `spread` (their standard deviation) and `area` (the curve's mean up to this share).
 
     Examples
     --------
@@ -129,10 +129,10 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     Examples
     --------
     >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).table.round(3)
-       threshold  n_accepted  coverage  accuracy  spread   area
-    0        0.9           1      0.25     1.000   0.000  1.000
-    1        0.5           3      0.75     0.667   0.471  0.778
-    2        0.1           4      1.00     0.500   0.500  0.708
+       threshold  n_accepted  share  accuracy  spread   area
+    0        0.9           1   0.25     1.000   0.000  1.000
+    1        0.5           3   0.75     0.667   0.471  0.778
+    2        0.1           4   1.00     0.500   0.500  0.708
     """
     import pandas as pd
 
@@ -150,7 +150,7 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
             {
                 "threshold": ranked[last],
                 "n_accepted": n_accepted,
-                "coverage": n_accepted / max(len(score), 1),
+                "share": n_accepted / max(len(score), 1),
                 "accuracy": means,
                 "spread": np.sqrt(variances),
                 "area": np.cumsum(sizes * means) / n_accepted,
