@@ -432,7 +432,7 @@ class TestRefusals:
 
     def test_dense_distributions_take_no_stacked_labelsets(self):
         dist = ls.SparseIndependentLabels(csr_array([[0.5, 0.2]]))
-        with pytest.raises(InputError, match="numeric"):
+        with pytest.raises(InputError, match="rectangular"):
             dist._with_dense_rows().expected("f1", dist.top(2).labelsets)
 
 
