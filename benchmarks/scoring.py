@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from labelsure._kernels.threads import one_thread
 from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
-SIZES = (20_000, 200_000)
+SIZES = (1_000_000, 10_000_000)
+N_WIDE, N_UNUSED = 20_000, 600
 BATCH_ROWS = 2048
 N_COMPARED, N_SHARED = 2 * BATCH_ROWS, 10 * BATCH_ROWS
 """Rows whose scoring is timed against memory, about a second, and those that two processes share:
@@ -79,31 +81,91 @@ def overhead() -> Iterator[Row]:
     yield Row(f"{what}: two processes / one", one / two, "x", 1.7, None, True)
 
 
+def formats() -> Iterator[Row]:
+    """Compare compressed with plain text, wide with narrow Parquet, and Dask with processes."""
+    from distributed import LocalCluster
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_fast_model(folder / "model.labelsure")
+        rows = make_rows(N_WIDE, 2)
+        rows.to_csv(folder / "rows.csv", index=False)
+        rows.to_csv(folder / "rows.csv.gz", index=False)
+        rows.to_parquet(folder / "narrow.parquet")
+        unused = pd.DataFrame(np.zeros((N_WIDE, N_UNUSED)), columns=map(str, range(N_UNUSED)))
+        pd.concat([rows, unused], axis=1).to_parquet(folder / "wide.parquet")
+        pd.concat([rows] * 4).to_parquet(folder / "long.parquet")
+
+        def score(data: str, **settings: Any) -> None:
+            arguments = (folder / "model.labelsure", folder / data, folder / "out")
+            score_files(*arguments, overwrite=True, **{"n_jobs": 1, **settings})
+
+        names = ("rows.csv.gz", "rows.csv", "wide.parquet", "narrow.parquet")
+        # Of the core, not of the clock: whatever else the machine does.
+        packed, plain, wide, narrow = core_seconds_in_turn(
+            [partial(score, name, **LEAN) for name in names]
+        )
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+            dask, processes = compete(
+                lambda: score("long.parquet", scheduler=cluster.scheduler_address),
+                lambda: score("long.parquet", n_jobs=2),
+                repeats=2,
+            )
+    yield Row("score: CSV.gz / CSV, core time", packed / plain, "x", 1.3)
+    yield Row(f"score: Parquet with {N_UNUSED} unused columns / without", wide / narrow, "x", 1.1)
+    what = "score: Dask with two workers / two processes"
+    yield Row(what, processes / dask, "x", 0.8, None, True)
+    what = "score: rows a second and core, BinaryRelevance, --top 0 --no-probabilities"
+    yield Row(what, N_WIDE / narrow, "/s", 10_000, None, True)
+
+
 def memory() -> Iterator[Row]:
     """Score files of two sizes, and compare the most memory that the process had."""
     peaks = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_model(folder / "model.labelsure")
+        save_fast_model(folder / "model.labelsure")
         for size in SIZES:
-            make_rows(size, 3).to_parquet(folder / f"{size}.parquet", row_group_size=BATCH_ROWS)
+            write_rows(folder / f"{size}.parquet", size)
             peaks.append(peak_of_score(folder, f"{size}.parquet"))
     for size, peak in zip(SIZES, peaks, strict=True):
-        yield Row(f"score: memory of the main process, {size:,} rows", peak / 2**20, "MiB", 1024)
-    yield Row("score: memory at 200,000 rows / at 20,000", peaks[1] / peaks[0], "x", 1.1)
+        yield Row(f"score: memory of one process, {size:,} rows", peak / 2**20, "MiB", 1024)
+    small, large = (f"{size:,}" for size in SIZES)
+    yield Row(f"score: memory at {large} rows / at {small}", peaks[1] / peaks[0], "x", 1.1)
+
+
+def write_rows(path: Path, n_rows: int) -> None:
+    """Write rows in groups of 100,000, one of them in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    group = pa.Table.from_pandas(make_rows(min(n_rows, 100_000), 3), preserve_index=False)
+    with pq.ParquetWriter(path, group.schema) as writer:
+        for _ in range(0, n_rows, len(group)):
+            writer.write_table(group)
+
+
+def save_fast_model(path: Path) -> None:
+    """Fit independent labels, which take less time than files do, and save them."""
+    X = make_rows(2000, 0)
+    weights = np.random.default_rng(1).normal(size=(N_FEATURES, 10))
+    Y = (X.to_numpy() @ weights > 6).astype(int)
+    learner = ls.BinaryRelevance(LogisticRegression(solver="newton-cholesky"))
+    ls.AccuracyAwareClassifier(learner, share=0.5, cv=0.5, random_state=0).fit(X, Y).save(path)
 
 
 def peak_of_score(folder: Path, data: str) -> int:
-    """Return the most bytes that a process had while it scored a file with all cores."""
+    """Return the most bytes that a process had while it scored a file."""
     code = (
         "import resource, sys; from labelsure.cli import main; code = main(sys.argv[1:]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
     )
-    words = ["score", "model.labelsure", data, "--out", f"{data}.out.parquet", "--quiet"]
+    lean = ["--top", "0", "--no-probabilities", "--quiet", "--jobs", "1"]
+    words = ["score", "model.labelsure", data, "--out", f"{data}_out/", *lean]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], cwd=folder, capture_output=True, check=True
     )
     return int(done.stdout.split()[-1]) * 1024
 
 
-BENCHMARKS = {"score_overhead": overhead, "score_memory": memory}
+BENCHMARKS = {"score_overhead": overhead, "score_formats": formats, "score_memory": memory}

@@ -11,9 +11,10 @@ import doctest
 import re
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 NEEDS = "# needs "
 
 
@@ -21,7 +22,7 @@ def blocks(page):
     """Yield the number of its first line and the text of each block of Python."""
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
-        yield text.count("\n", 0, match.start(1)) + 1, match[1]
+        yield text.count("\n", 0, match.start(2)) + 1, dedent(match[2])
 
 
 def run_page(page):

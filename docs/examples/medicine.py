@@ -56,7 +56,7 @@ with warnings.catch_warnings():
 # codes have wide intervals: that is the honest answer with 300 cases.
 
 # %%
-table = model.estimate_labels(new.X).set_axis(data.label_names)
+table = model.estimate_labels(new.X)
 table = table.sort_values("n_true", ascending=False)
 table[["n_predicted", "precision", "precision_low", "precision_high", "recall"]].head(8).round(2)
 

@@ -403,7 +403,7 @@ def test_objects_with_predict_proba_alone():
         ),
         (
             Reported(np.where(P == 0.5, np.nan, P), predictions=LABELSETS),
-            "The probabilities of Reported must hold probabilities, got NaN in row 0, column 2",
+            r"`predict_proba\(X\)` must lie in .*, got nan in row 0, column 2",
         ),
         (Reported(P - 1, predictions=LABELSETS), r"must lie in \[0, 1\], got -0.*in row 0"),
     ],
@@ -519,7 +519,7 @@ def test_rounding_is_clipped(dtype, wrap):
 
 def test_nan_is_not_a_logit():
     p = [[0.5, 0.5], [0.5, 0.5], [0.25, np.nan]]
-    with pytest.raises(ls.InputError, match="got NaN in row 2, column 1") as raised:
+    with pytest.raises(ls.InputError, match="got nan in row 2, column 1") as raised:
         ls.as_distribution(p)
     assert "logit" not in str(raised.value)
     with pytest.raises(ls.InputError, match="`source`"):
@@ -546,7 +546,7 @@ def test_label_names_are_no_probabilities(source):
 
 
 def test_ragged_rows_are_named():
-    message = "rows of different lengths. Row 0 has 2 entries, row 2 has 1"
+    message = "rows of different lengths: 2 in row 0, 1 in row 2"
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution([[0.5, 0.5], [0.5, 0.5], [1.0]])
 

@@ -205,10 +205,10 @@ def test_the_estimator_works_on_it():
             "marginal",
             P[:, 0],
             Y,
-            r"must have shape \(n_samples, n_labels\) for kind='mar",
+            r"must have shape \(n_samples, n_columns\) for kind='mar",
         ),
         ("marginal", VOTES, Y, r"for kind='marginal', got shape \(40, 5, 3\)"),
-        ("votes", P, Y, r"must have shape \(n_samples, n_votes, n_labels\) for kind='votes'"),
+        ("votes", P, Y, r"must have shape \(n_samples, n_votes, n_columns\) for kind='votes'"),
         ("votes", VOTES * 2, Y, "must contain only 0 and 1, got 2"),
         ("joint", P, Y, r"\(n_samples, 2\*\*n_labels\)"),
         ("joint", np.full((N, 8), 0.2), Y, "must sum to one for each instance, row 0 sums to 1.6"),
@@ -217,10 +217,10 @@ def test_the_estimator_works_on_it():
             "marginal",
             np.where(P > 0.9, np.nan, P),
             Y,
-            r"`X` must hold probabilities, got NaN",
+            r"`X` must lie in .*, got nan",
         ),
         ("logit", np.where(P > 0.9, np.nan, P), Y, "logits that are numbers, got NaN in row"),
-        ("joint", sp.csr_array(P), Y, "`X` must be a dense array of probabilities, got a sparse"),
+        ("joint", sp.csr_array(P), Y, "`X` must be a dense array, got a sparse"),
         ("marginal", P, Y[:-1], "`y` must have 40 rows, got 39"),
         ("marginal", P, Y[:, :2], r"`y` must have 3 labels \(columns\), got 2"),
         ("marginal", P, Y[:, 0], r"`y` must have 3 labels \(columns\), got 1"),
@@ -308,12 +308,12 @@ def test_names_of_frames_count_more_than_given_ones():
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
-        ([[[1, 0], [1, 0, 1]], [[1, 0], [0, 1]]], "Entry 0 of row 0 has 2 entries, entry 1 has 3"),
-        ([[[1, 0]], [[1, 0], [0, 1]]], "Row 0 has 1 entries, row 1 has 2"),
-        ([[[1, 0]], [[1, 0, 1]]], "Entries of row 0 have 2 numbers, those of row 1 3"),
+        ([[[1, 0], [1, 0, 1]], [[1, 0], [0, 1]]], "different lengths"),
+        ([[[1, 0]], [[1, 0], [0, 1]]], "1 in row 0, 2 in row 1"),
+        ([[[1, 0]], [[1, 0, 1]]], "different lengths"),
     ],
 )
-def test_ragged_votes_are_refused_by_place(votes, message):
+def test_ragged_votes_are_refused(votes, message):
     with pytest.raises(ls.InputError, match=message):
         ls.PrecomputedProbabilities("votes").fit(votes, [[1, 0], [0, 1]])
 

@@ -59,7 +59,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
     assert rest[1] == "2 labels, 120 training instances."
     card = ls.load(out).card_
     interval = f"(95% interval {card.low:.3f} to {card.high:.3f})"
-    assert rest[2] == f"Estimated mean jaccard {card.estimated:.3f} {interval}."
+    assert rest[2] == f"Estimated mean Jaccard {card.estimated:.3f} {interval}."
     assert rest[3:] == [
         "Judged: the labelsets that maximise expected Jaccard.",
         card.summary,

@@ -183,3 +183,17 @@ def test_standard_output(folder, words):
         assert b"20 predictions" in done.stderr
     else:
         assert done.stdout.startswith(b"<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.parquet"])
+def test_standard_input(folder, name):
+    make_rows(N_ROWS).to_parquet(folder / "in.parquet")
+    words = [sys.executable, "-m", "labelsure", "score", "m", "-", "--out", "-", "--jobs", "1"]
+    done = subprocess.run(
+        words, input=(folder / name).read_bytes(), capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    header, *rows = done.stdout.decode().splitlines()
+    assert header.startswith("file,row,predicted")
+    assert len(rows) == N_ROWS
+    assert rows[0].startswith(f"stdin{name[2:]},0,")

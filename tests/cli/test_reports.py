@@ -97,7 +97,7 @@ def test_the_demo_is_a_table(digits, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "Traits of handwritten digits" in text
     assert text.count(" accept ") + text.count(" refer ") == 10
-    assert "All 719 predictions, mean jaccard accuracy: estimated 0." in text
+    assert "All 719 predictions: estimated mean Jaccard 0." in text
     assert "are accepted for a target of 0.9" in text
     none = {**digits, "actual_of_accepted": None, "n_accepted": 0}
     monkeypatch.setattr("labelsure.cli._data._digits", lambda: none)

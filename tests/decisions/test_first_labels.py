@@ -135,7 +135,7 @@ P = [[0.2, 0.9], [0.5, 0.5]]
         ),
         (
             lambda: ls.decisions.precision_at_k("a", Y, 1),
-            r"`scores` must be distributions.* got str\.",
+            r"`scores` must be an array of real numbers, got dtype",
         ),
         (
             lambda: ls.decisions.precision_at_k([[np.nan, 0.1]], Y, 1),

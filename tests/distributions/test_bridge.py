@@ -53,22 +53,22 @@ def section(title):
 
 
 def test_the_documentation_lists_the_same():
-    """Two tables: questions with their primitives, and primitives with a default or without."""
-    rows = [
-        [re.findall(r"`(\w+)`", cell) for cell in line.strip().strip("|").split("|")[:2]]
-        for line in section("The bridge").splitlines()
-        if line.startswith("| `")
-    ]
-    questions = {cells[0][0] for cells in rows if not cells[0][0].startswith("_")}
-    assert questions == QUESTIONS
-    listed = {name for cells in rows for names in cells for name in names if name[0] == "_"}
+    """A table: questions, primitives, and the defaults of those that are not required."""
+    lines = section("The bridge").splitlines()
+    rows = [line.split("|")[1:4] for line in lines if line.startswith("|")][2:]
+    asked, answered = ([re.findall(r"`(\w+)`", row[column]) for row in rows] for column in (0, 1))
+    assert {name for names in asked for name in names} == QUESTIONS
+    listed = {name for names in answered for name in names}
     private = {
         name
         for name, member in inspect.getmembers(ls.LabelsetDistribution, inspect.isfunction)
         if re.fullmatch("_[a-z_]*[a-z]", name)
     }
     assert listed == private - HELPERS
-    required = {cells[0][0] for cells in rows if cells[0][0].startswith("_") and not cells[1]}
+    defaults = [row[2].strip() for row in rows]
+    required = {
+        names[0] for names, default in zip(answered, defaults, strict=True) if not default and names
+    }
     assert required == ls.LabelsetDistribution.__abstractmethods__
 
 

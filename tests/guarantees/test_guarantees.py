@@ -74,14 +74,14 @@ def failures(population, scores, target, make_policy, n_fit):
     return failed, reached
 
 
-@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
+@pytest.mark.parametrize("grid", [None, np.arange(20) / 20])
 @pytest.mark.parametrize(
     ("metric", "outcome", "target"),
     [("jaccard", "bounded", 0.75), ("exact", "binary", 0.6), ("hamming", "bounded", 0.87)],
 )
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
 @pytest.mark.slow
-def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, target, family):
+def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, target, grid):
     population = Population(metric)
     rng = np.random.default_rng(0)
     estimator = AccuracyEstimator(metric, "SE").fit(population.draw(300, rng))
@@ -91,16 +91,16 @@ def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, t
         population,
         scores,
         target,
-        lambda target: AcceptPolicy(target, confidence=level, outcome=outcome, family=family),
+        lambda target: AcceptPolicy(target, confidence=level, outcome=outcome, grid=grid),
         n_fit=3000,
     )
     assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
     assert reached > N_REPEATS / 2  # else nothing was tested
 
 
-@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
+@pytest.mark.parametrize("grid", [None, np.arange(20) / 20])
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
-def test_scores_that_know_nothing_fail_no_more_often_either(family):
+def test_scores_that_know_nothing_fail_no_more_often_either(grid):
     # The hardest null: at every threshold the true mean is a hair below the target.
     level, target = 0.9, 0.7
     rng = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def test_scores_that_know_nothing_fail_no_more_often_either(family):
         score = rng.uniform(size=500)
         value = (rng.uniform(size=500) < target - 1e-9).astype(float)
         failed += (
-            AcceptPolicy(target, confidence=level, outcome="binary", family=family)
+            AcceptPolicy(target, confidence=level, outcome="binary", grid=grid)
             .fit(score, value)
             .reached_
         )

@@ -12,23 +12,25 @@ from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.guarantees._policy import FAMILIES, AcceptPolicy, TargetWarning
+from labelsure.guarantees._policy import (
+    GRID,
+    AcceptPolicy,
+    TargetWarning,
+    find_passed,
+    find_starts,
+)
 
 
 @given(st.lists(st.sampled_from([0.001, 0.02, 0.5]), min_size=100, max_size=100))
 def test_sequences_are_those_of_the_loop(p_values):
-    family = FAMILIES["sequences"]
-    grid = family.grid()
-    starts = family.entries(grid, 0.8).tolist()
-    expected = oracles.sequences(p_values, starts, 0.05)
-    assert family.passed(lambda i: p_values[i], grid, 0.8, 0.05).tolist() == expected
+    for starts in (find_starts(GRID, 0.8), np.arange(100)):
+        expected = oracles.sequences(p_values, starts.tolist(), 0.05)
+        assert find_passed(lambda i: p_values[i], 100, starts, 0.05).tolist() == expected
 
 
 def test_grids_are_fixed():
-    assert FAMILIES["bonferroni"].grid().tolist() == [round(k / 20, 12) for k in range(20)]
-    assert FAMILIES["sequences"].grid().tolist() == [round(k / 100, 12) for k in range(100)]
-    starts = FAMILIES["sequences"].grid()[FAMILIES["sequences"].entries(np.arange(100) / 100, 0.8)]
-    assert starts.tolist() == [0.8, 0.85]
+    assert GRID.tolist() == [round(k / 100, 12) for k in range(100)]
+    assert GRID[find_starts(GRID, 0.8)].tolist() == [0.8, 0.85]
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +40,10 @@ def scored():
     return score, (rng.uniform(size=3000) < score).astype(float)
 
 
-@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
-def test_accepts_from_the_threshold_on(scored, family):
+@pytest.mark.parametrize("grid", [None, np.arange(20) / 20])
+def test_accepts_from_the_threshold_on(scored, grid):
     score, accuracy = scored
-    policy = AcceptPolicy(0.8, outcome="binary", family=family).fit(score, accuracy)
+    policy = AcceptPolicy(0.8, outcome="binary", grid=grid).fit(score, accuracy)
     assert policy.reached_
     accepted = policy.accept(score)
     np.testing.assert_array_equal(accepted, score >= policy.threshold_)
@@ -145,8 +147,6 @@ def test_messages(scored):
         AcceptPolicy(share=0.5).fit([], [])
     with fails("Unknown outcome 'binnary'. Did you mean 'binary'", UnknownNameError):
         AcceptPolicy(0.9, outcome="binnary").fit(score, accuracy)
-    with fails("Unknown family 'holm'", UnknownNameError):
-        AcceptPolicy(0.9, family="holm").fit(score, accuracy)
     with fails("`accuracy` must be 0 or 1 for outcome='binary', got 0.5"):
         AcceptPolicy(0.9, outcome="binary").fit([0.5], [0.5])
     with fails("`grid` must be a list of finite thresholds"):

@@ -40,7 +40,7 @@ def test_frames_are_put_together_by_their_rows():
     X = pd.DataFrame({"f": [1.0, 2.0, 3.0]}, index=["p", "q", "r"])
     labels = pd.DataFrame({"a": [0, 0, 1], "b": [1, 0, 1]}, index=["r", "p", "q"])
     data = ls.Dataset(X, labels)
-    assert type(data.Y) is np.ndarray
+    assert isinstance(data.Y, np.ndarray)
     np.testing.assert_array_equal(data.Y, [[0, 0], [1, 1], [0, 1]])
     np.testing.assert_array_equal(ls.Dataset(X, labels.to_numpy()).Y, labels)
     np.testing.assert_array_equal(ls.Dataset(X, labels.reset_index(drop=True)).Y, labels)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 N_ROWS = 5
 """How many rows a notebook shows of a long table."""
 
-N_NAMES = 5
 MAX_COLUMNS = 20
 
 
@@ -37,24 +36,13 @@ def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
     return shown + table.to_html(border=0, max_cols=MAX_COLUMNS, float_format="{:.3f}".format)
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are.
+def list_names(names: Sequence[str], at_most: int = 5) -> str:
+    """Return the first names with commas, and how many more there are.
 
     Examples
     --------
-    >>> list_names(["a", "b"]), list_names("abcdefg")
-    ('a, b', 'a, b, c, d, e and 2 more')
-    """
-    return join_names(names, N_NAMES)
-
-
-def join_names(names: Sequence[str], at_most: int) -> str:
-    """Return names with commas, no more than so many, and how many more there are.
-
-    Examples
-    --------
-    >>> join_names(["a", "b", "c"], 2)
-    'a, b and 1 more'
+    >>> list_names(["a", "b"]), list_names("abcdefg"), list_names(["a", "b", "c"], 2)
+    ('a, b', 'a, b, c, d, e and 2 more', 'a, b and 1 more')
     """
     n_more = len(names) - at_most
     return ", ".join(names[:at_most]) + (f" and {n_more:,} more" if n_more > 0 else "")

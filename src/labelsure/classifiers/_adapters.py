@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,96 +95,79 @@ def as_distribution(
         )
     refuse_masked(source, "source")
     refuse_masked(X, "X")
-    if isinstance(source, BaseEstimator) or _predicts_probabilities(source):
-        return _keep_index(_from_model(source, X, kind, label_names), X)
-    if callable(source) or hasattr(source, "predict"):
+    predicts = hasattr(source, "predict_distribution") or hasattr(source, "predict_proba")
+    if isinstance(source, BaseEstimator) or predicts:
+        if X is None:
+            raise InputError(
+                "`X` must hold the instances to predict, because `source` is a model "
+                f"({type(source).__name__}). Call `as_distribution(model, X)`."
+            )
+        dist, rows = _from_model(*_unwrap(source, X), kind, label_names), X
+    elif callable(source) or hasattr(source, "predict"):
         raise _not_a_model(source)
-    if X is not None:
+    elif X is not None:
         raise InputError(
             f"`X` belongs to a fitted model, but `source` is a {type(source).__name__}. "
             "Pass the model, or its probabilities without `X`."
         )
-    kind = "marginal" if kind is None else kind
-    return _keep_index(wrap_probabilities(source, kind=kind, label_names=label_names), source)
-
-
-def _keep_index(dist: LabelsetDistribution, source: Any) -> LabelsetDistribution:
-    """Return the distributions with the names of the rows that they come from, if these have any.
-
-    A model knows nothing of them, and a pipeline loses them on the way.
-    """
-    index = index_of(source)
+    else:
+        dist = wrap_probabilities(source, kind=kind or "marginal", label_names=label_names)
+        rows = source
+    # A model knows nothing of the names of rows, and a pipeline loses them on the way.
+    index = index_of(rows)
     return dist if index is None or dist.index is not None else dist._with_index(index)
 
 
-def _predicts_probabilities(source: Any) -> bool:
-    return hasattr(source, "predict_distribution") or hasattr(source, "predict_proba")
+def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return what pipelines, searches and frozen estimators hold, and the instances it gets."""
+    while True:
+        if is_search(model):
+            check_is_fitted(model)
+            if not hasattr(model, "best_estimator_"):
+                raise InputError(
+                    f"`source` must have fitted its best model, this {type(model).__name__} has "
+                    "not. Fit it with `refit=True`."
+                )
+            model = model.best_estimator_
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif isinstance(model, Pipeline):
+            X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+        else:
+            return model, X
 
 
 def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
-    if X is None:
+    """Read models that hold more than `predict_proba` says, and all others by that."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+
+    if isinstance(model, (ExtraTreesClassifier, RandomForestClassifier)):
+        check_is_fitted(model)
+        if kind not in (None, "votes", "marginal"):
+            raise unknown_name("kind for a forest", kind, ("votes", "marginal"))
+        read = wrap_model_probabilities if kind == "marginal" else _forest_votes
+        return read(model, X, label_names)
+    if kind is not None:
         raise InputError(
-            "`X` must hold the instances to predict, because `source` is a model "
-            f"({type(model).__name__}). Call `as_distribution(model, X)`."
+            f"`kind` must be None for a {type(model).__name__}, which has one kind of "
+            f"distribution, got {kind!r}."
         )
-    readers = _readers()
-    reader = next((readers[cls] for cls in type(model).__mro__ if cls in readers), None)
-    if is_search(model):
-        reader = _from_search
-    if reader is None and hasattr(model, "predict_distribution"):
-        reader = _from_labelsure
-    if reader is None and hasattr(model, "predict_proba"):
-        reader = _from_probabilities
-    if reader is None:
-        raise without_probabilities(model)
-    return reader(model, X, kind, label_names)
+    if isinstance(model, ClassifierChain):
+        return _from_chain(model, X, label_names)
+    if hasattr(model, "predict_distribution"):
+        if label_names is not None:
+            raise InputError(
+                "`label_names` must be None for a classifier of labelsure, which has its own. "
+                "Fit it on a DataFrame `Y` with these columns."
+            )
+        return model.predict_distribution(X)
+    if hasattr(model, "predict_proba"):
+        return wrap_model_probabilities(model, X, label_names)
+    raise without_probabilities(model)
 
 
-def _from_labelsure(model: Any, X: Any, kind: str | None, label_names: Names) -> Any:
-    _check_no_kind(model, kind)
-    if label_names is not None:
-        raise InputError(
-            "`label_names` must be None for a classifier of labelsure, which has its own. "
-            "Fit it on a DataFrame `Y` with these columns."
-        )
-    return model.predict_distribution(X)
-
-
-def _from_probabilities(
-    model: Any, X: Any, kind: str | None, label_names: Names
-) -> LabelsetDistribution:
-    _check_no_kind(model, kind)
-    return wrap_model_probabilities(model, X, label_names)
-
-
-def _from_pipeline(
-    model: Pipeline, X: Any, kind: str | None, label_names: Names
-) -> LabelsetDistribution:
-    transformed = model[:-1].transform(X) if len(model) > 1 else X
-    return as_distribution(model[-1], transformed, kind=kind, label_names=label_names)
-
-
-def _from_search(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
+def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixture:
     check_is_fitted(model)
-    if not hasattr(model, "best_estimator_"):
-        raise InputError(
-            f"`source` must have fitted its best model, this {type(model).__name__} has not. Fit "
-            "it with `refit=True`."
-        )
-    return as_distribution(model.best_estimator_, X, kind=kind, label_names=label_names)
-
-
-def _from_frozen(
-    model: FrozenEstimator, X: Any, kind: str | None, label_names: Names
-) -> LabelsetDistribution:
-    return as_distribution(model.estimator, X, kind=kind, label_names=label_names)
-
-
-def _from_chain(
-    model: ClassifierChain, X: Any, kind: str | None, label_names: Names
-) -> ChainMixture:
-    check_is_fitted(model)
-    _check_no_kind(model, kind)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
         if not hasattr(learner, "predict_proba"):
             raise _chain_without_probabilities(learner)
@@ -199,14 +181,6 @@ def _from_chain(
     classes = [model.estimators_[position].classes_ for position in np.argsort(order)]
     _warn_of_single_classes(dist, classes)
     return dist
-
-
-def _from_forest(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
-    check_is_fitted(model)
-    kind = "votes" if kind is None else kind
-    if kind not in _FOREST_KINDS:
-        raise unknown_name("kind for a forest", kind, _FOREST_KINDS)
-    return _FOREST_KINDS[kind](model, X, label_names)
 
 
 def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
@@ -228,41 +202,10 @@ def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
     return dist
 
 
-_FOREST_KINDS: dict[str, Callable[[Any, Any, Names], LabelsetDistribution]] = {
-    "votes": _forest_votes,
-    "marginal": wrap_model_probabilities,
-}
-
-
-@cache
-def _readers() -> dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]]:
-    """Return readers of models that hold more than `predict_proba` says, and of what wraps a model.
-
-    A new one is a function and an entry here; every other model is read by its `predict_proba`.
-    """
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
-
-    return {
-        ClassifierChain: _from_chain,
-        ExtraTreesClassifier: _from_forest,
-        FrozenEstimator: _from_frozen,
-        Pipeline: _from_pipeline,
-        RandomForestClassifier: _from_forest,
-    }
-
-
 def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:
     labels = [label for label, known in enumerate(classes) if len(known) == 1]
     if labels:
         warn_of_constant_labels(dist, labels)
-
-
-def _check_no_kind(model: Any, kind: str | None) -> None:
-    if kind is not None:
-        raise InputError(
-            f"`kind` must be None for a {type(model).__name__}, which has one kind of "
-            f"distribution, got {kind!r}."
-        )
 
 
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:

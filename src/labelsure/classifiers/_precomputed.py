@@ -11,9 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import LabelNames, Names
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, read_truth
-from labelsure.classifiers._probability_layouts import LISTED_KINDS, read_array, wrap_probabilities
+from labelsure.classifiers._probability_layouts import (
+    KINDS,
+    NAMED_KINDS,
+    read_array,
+    wrap_probabilities,
+)
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import check_weights, match_labels
 from labelsure.labelsets.rows import (
@@ -24,17 +28,6 @@ from labelsure.labelsets.rows import (
     is_sparse,
     names_in,
 )
-
-_SHAPES = {
-    "marginal": "(n_samples, n_labels)",
-    "logit": "(n_samples, n_labels)",
-    "joint": "(n_samples, 2**n_labels)",
-    "votes": "(n_samples, n_votes, n_labels)",
-}
-"""The shape of X for each kind."""
-
-_KINDS_WITH_NAMES = ("marginal", "logit")
-"""Those of which each column is a label, so that a DataFrame names the labels."""
 
 
 class PrecomputedProbabilities(LabelsetPredictor):
@@ -159,15 +152,15 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self._wrap(array, self.label_names_)._with_index(index_of(X))
 
     def _check_shape(self, X: Any) -> NDArray[Any]:
-        if self.kind not in _SHAPES:
-            raise unknown_name("kind", self.kind, _SHAPES)
-        lists_labels = is_sparse(X) and self.kind in LISTED_KINDS
-        array = X if lists_labels else read_array(as_table(X), "`X`")
-        n_axes = 3 if self.kind == "votes" else 2
-        if array.ndim != n_axes:
+        if self.kind not in KINDS:
+            raise unknown_name("kind", self.kind, KINDS)
+        lists_labels = is_sparse(X) and self.kind in NAMED_KINDS
+        array = X if lists_labels else read_array(as_table(X), "X")
+        middle = ", n_votes" if self.kind == "votes" else ""
+        if array.ndim != (3 if middle else 2):
             raise InputError(
-                f"`X` must have shape {_SHAPES[self.kind]} for kind={self.kind!r}, got shape "
-                f"{array.shape}. Pass what the other system predicts in this layout."
+                f"`X` must have shape (n_samples{middle}, n_columns) for kind={self.kind!r}, got "
+                f"shape {array.shape}. Pass what the other system predicts in this layout."
             )
         return array
 
@@ -180,15 +173,13 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _names_of_columns(self, X: Any) -> tuple[str, ...] | None:
         """Return the labels that a DataFrame names, None where columns go by position."""
-        names = names_in(X) if self.kind in _KINDS_WITH_NAMES else None
+        names = names_in(X) if self.kind in NAMED_KINDS else None
         return None if names is None else tuple(names)
 
     def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
-        if is_sparse(array) and self.floor is not None:
-            from_logits = self.kind == "logit"
-            make = SparseIndependentLabels.from_logits if from_logits else SparseIndependentLabels
-            return make(array, floor=self.floor, label_names=label_names)
-        return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
+        return wrap_probabilities(
+            array, kind=self.kind, label_names=label_names, name="X", floor=self.floor
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

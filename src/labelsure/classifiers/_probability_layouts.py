@@ -13,20 +13,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure import distributions
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Names
 from labelsure._runtime.warnings import warn
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._probabilities import ROUNDING, clip_certain, clip_rounding
-from labelsure.errors import InputError
-from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import as_table, is_sparse, names_in, show_names, take_rows
-
-N_LISTED = 5
-"""Labels that a warning names before it only counts them."""
-
+from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._probabilities import (
+    ROUNDING,
+    as_floats,
+    check_unit_interval,
+    clip_certain,
+    without_gradient,
+)
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.names import list_some, order_columns
+from labelsure.labelsets.rows import (
+    as_table,
+    is_sparse,
+    names_in,
+    read_rows,
+    show_names,
+    take_rows,
+)
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 N_LOGITS = 20
 """From so many logits within [0, 1] on there is a warning: 0 of 516 batches of 30 rows had it."""
@@ -41,8 +53,10 @@ say the opposite: models that predict at random do so in about half."""
 UNSURE = 0.02
 """Probabilities nearer to 0 or 1 are compared: thresholds of a model's own are seldom there."""
 
-LISTED_KINDS = ("marginal", "logit")
-"""Of these a sparse matrix lists some labels, and all others have the floor."""
+NAMED_KINDS = ("marginal", "logit")
+"""Each column is a label: a DataFrame names the labels, a sparse matrix lists some of them."""
+
+KINDS = (*NAMED_KINDS, "joint", "votes")
 
 
 class ProbabilityWarning(UserWarning):
@@ -54,41 +68,90 @@ def wrap_probabilities(
     *,
     kind: str = "marginal",
     label_names: Names = None,
-    name: str = "`source`",
+    name: str = "source",
+    floor: float | None = None,
 ) -> LabelsetDistribution:
     """Return predicted probabilities as distributions; warn where they look like something else.
 
     Parameters
     ----------
-    source
-        What `labelsure.distributions.as_distribution` takes, or tensors in its place.
-    kind
-        "marginal", "joint", "logit" or "votes".
-    label_names
-        One for each label; a DataFrame of marginals or logits brings its own.
+    source, kind, label_names
+        As for `labelsure.as_distribution`.
     name
-        What the caller calls them, for the messages.
+        What the caller calls the probabilities, for the messages.
+    floor
+        How probable each label is that a sparse matrix does not list; None means 2**-24.
     """
     if isinstance(source, LabelsetDistribution):
         return source
-    if is_sparse(source) and kind in LISTED_KINDS:
-        return distributions.as_distribution(source, kind=kind, label_names=label_names)
+    if kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
     if kind == "votes":
-        votes = read_array(source, name)
-        return distributions.as_distribution(votes, kind=kind, label_names=label_names)
+        return _count_votes(read_array(source, name), label_names)
     if kind == "joint":
-        source = as_table(source)
-    else:
-        source, label_names = order_columns(source, label_names, name.strip("`"))
-    cleaned = _clean(source, kind, name)
+        joint = check_unit_interval(read_array(as_table(source), name), name)
+        return DenseDistribution(joint, label_names)
+    if is_sparse(source):
+        make = SparseIndependentLabels.from_logits if kind == "logit" else SparseIndependentLabels
+        floor = _limits.PROBABILITY_FLOOR if floor is None else floor
+        return make(source, floor=floor, label_names=label_names)
+    table, label_names = order_columns(source, label_names, name)
     if kind == "logit":
-        _warn_of_probabilities(cleaned)
-    dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
-    if isinstance(dist, IndependentLabels):
+        logits = read_array(table, name)
+        _warn_of_probabilities(logits)
+        dist = IndependentLabels.from_logits(logits, label_names)
         warn_of_suspect_marginals(dist)
-        if kind == "marginal":
-            _warn_of_hard_predictions(dist)
+        return dist
+    dist = IndependentLabels(clip_certain(_read_marginals(table, name)), label_names)
+    warn_of_suspect_marginals(dist)
+    _warn_of_hard_predictions(dist)
     return dist
+
+
+def _read_marginals(source: Any, name: str) -> NDArray[Any]:
+    """Return P(y_j = 1) of an array of them, or of P(y_j = 0) and P(y_j = 1) for each label."""
+    if isinstance(source, (list, tuple)) and source and _has_two_axes(source[0]):
+        pairs = [read_array(part, f"{name}[{label}]") for label, part in enumerate(source)]
+    else:
+        array = read_array(source, name)
+        if array.ndim != 3:
+            return check_unit_interval(array, name)
+        pairs = list(np.swapaxes(array, 0, 1))
+    return _stack_labels(pairs, [[0, 1]] * len(pairs), name)
+
+
+def _stack_labels(columns: Sequence[Any], classes: Sequence[Any], name: str) -> Floats:
+    """Return P(y_j = 1) from the probabilities of the classes of each label."""
+    found = []
+    for label, (probabilities, known) in enumerate(zip(columns, classes, strict=True)):
+        array = check_unit_interval(as_floats(probabilities, name), name)
+        if array.ndim == 2 and len(array):
+            sums = array.sum(axis=1, dtype=np.float64)
+            off = np.flatnonzero(np.abs(sums - 1) > PAIR_TOLERANCE)
+            if off.size:
+                raise InputError(
+                    f"The probabilities of the classes of label {label} must sum to one, got "
+                    f"{array[off[0]].tolist()} in row {off[0]}. Fix the model or drop that row."
+                )
+        found.append(read_positive_column(array, known, label))
+    return np.column_stack(found)
+
+
+def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetTable:
+    """Return how often each labelset was voted for, of as many votes as each instance has."""
+    if votes.ndim != 3 or not np.isnan(votes).any():
+        return LabelsetTable.from_samples(votes, label_names)
+    is_cast = ~np.isnan(votes).all(axis=2)
+    n_cast = is_cast.sum(axis=1)
+    if not n_cast.all():
+        raise InputError(
+            "There must be at least one vote for each instance, row "
+            f"{n_cast.argmin()} has none. Drop that row, or write zeros for an empty labelset."
+        )
+    instance = np.nonzero(is_cast)[0]
+    labelsets = read_rows(votes[is_cast], "votes", sparse=False)
+    seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
+    return LabelsetTable.from_weighted(seen, label_names)
 
 
 def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> IndependentLabels:
@@ -103,26 +166,21 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
     label_names
         One for each label; a DataFrame of marginals brings its own.
     """
-    probabilities = model.predict_proba(X)
+    probabilities, name = model.predict_proba(X), "predict_proba(X)"
     label_names = None if label_names is None else tuple(label_names)
-    columns = names_in(probabilities)  # which may be classes of one label
-    if label_names is None or (columns is not None and len(columns) == len(label_names)):
-        name = "predict_proba(X)"
+    own = names_in(probabilities)  # which may be classes of one label
+    if label_names is None or (own is not None and len(own) == len(label_names)):
         probabilities, label_names = order_columns(probabilities, label_names, name)
     columns, classes = _split_into_labels(model, X, probabilities)
+    single: list[int] = []
     if classes is None:
-        marginals = columns
+        marginals = check_unit_interval(as_floats(columns, name), name)
     else:
-        marginals = np.column_stack(
-            [
-                _column_of_label(column, known, label)
-                for label, (column, known) in enumerate(zip(columns, classes, strict=True))
-            ]
-        )
-    cleaned = _clean(marginals, "marginal", f"The probabilities of {type(model).__name__}")
-    dist = IndependentLabels(clip_certain(cleaned), label_names)
+        marginals = _stack_labels(columns, classes, name)
+        pairs = enumerate(zip(columns, classes, strict=True))
+        single = [j for j, (column, known) in pairs if len(known) == 1 == column.shape[1]]
+    dist = IndependentLabels(clip_certain(marginals), label_names)
     _hold_against_predictions(model, X, dist)
-    single = [] if classes is None else labels_with_one_class(columns, classes)
     warn_of_suspect_marginals(dist, single)
     return dist
 
@@ -144,9 +202,10 @@ def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> No
     n_opposite, n_sure = is_opposite.sum(axis=0), is_sure.sum(axis=0)
     labels = np.flatnonzero((n_opposite >= MIN_OPPOSITE) & (n_opposite >= 0.9 * n_sure))
     if labels.size:
+        names = list_some(show_names(dist.label_names, labels.tolist()))
         warn(
             f"`predict` of {type(model).__name__} says the opposite of the probability of "
-            f"{_name_some(dist, labels.tolist())} in nearly all rows where that is below "
+            f"{names} in nearly all rows where that is below "
             f"{UNSURE} or above {1 - UNSURE}: the columns of `predict_proba` are not what they are "
             "taken for (then pass the probabilities P(y_j = 1) without `X`), or the thresholds of "
             "`predict` are far from 0.5.",
@@ -219,36 +278,6 @@ def _columns_are_classes(model: Any, X: Any, probabilities: NDArray[Any]) -> boo
     return False
 
 
-def _column_of_label(probabilities: NDArray[Any], classes: Any, label: int) -> Floats:
-    if probabilities.ndim == 2 and len(probabilities):
-        sums = probabilities.sum(axis=1, dtype=np.float64)
-        off = np.flatnonzero(~(np.abs(sums - 1) <= PAIR_TOLERANCE))
-        if off.size:
-            raise InputError(
-                f"The probabilities of the classes of label {label} must sum to one, got "
-                f"{probabilities[off[0]].tolist()} in row {off[0]}. Fix the model or drop that "
-                "row."
-            )
-    return read_positive_column(probabilities, classes, label)
-
-
-def labels_with_one_class(columns: Sequence[Any], classes: Sequence[Any]) -> list[int]:
-    """Return the labels that had one class in training, and so have one column.
-
-    Parameters
-    ----------
-    columns
-        The probabilities of each label, (n, n_classes).
-    classes
-        The classes of each label.
-    """
-    return [
-        label
-        for label, (column, known) in enumerate(zip(columns, classes, strict=True))
-        if len(known) == 1 and column.shape[1] == 1
-    ]
-
-
 def fitted_on_vector(model: Any, n_classes: int) -> InputError:
     """Build the error for a model of classes of which each instance has one.
 
@@ -301,8 +330,9 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     labels
         Their positions, at least one.
     """
+    names = list_some(show_names(dist.label_names, labels))
     warn(
-        f"The probability of {_name_some(dist, labels)} is 0 or 1, to seven digits, in every row: "
+        f"The probability of {names} is 0 or 1, to seven digits, in every row: "
         "the label had a single class in training, or the columns are not what they are taken for. "
         "Such a label counts as all but certain; drop it, or smooth its probability.",
         ProbabilityWarning,
@@ -337,12 +367,6 @@ def _warn_of_hard_predictions(dist: IndependentLabels) -> None:
         )
 
 
-def _name_some(dist: LabelsetDistribution, labels: Sequence[int]) -> str:
-    names = [repr(name) for name in show_names(dist.label_names, labels)]
-    more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
-    return ", ".join(names[:N_LISTED]) + more
-
-
 def _warn_of_softmax(n_labels: int) -> None:
     is_power = n_labels & (n_labels - 1) == 0
     joint = ' If they are those of all labelsets, pass kind="joint".' if is_power else ""
@@ -361,93 +385,23 @@ def _rows_sum_to_one(probabilities: NDArray[Any]) -> bool:
     return bool((np.abs(sums - 1) <= ROUNDING).all())
 
 
-def _clean(source: Any, kind: str, name: str) -> Any:
-    """Return arrays without rounding errors; refuse what cannot be probabilities or logits."""
-    if isinstance(source, (list, tuple)) and source and _has_two_axes(source[0]):
-        return [_clean(part, kind, f"{name}[{label}]") for label, part in enumerate(source)]
-    array = read_array(source, name)
-    if array.dtype.kind != "f" or kind == "logit":
-        return array
-    if array.size == 0 or (array.min() >= 0 and array.max() <= 1):
-        return array
-    missing = np.isnan(array)
-    if missing.any():
-        at = np.argwhere(missing)[0]
-        where = ", ".join(f"{axis} {i}" for axis, i in zip(_AXES, at, strict=False))
-        raise InputError(
-            f"{name} must hold probabilities, got NaN in {where}. Fill it in, or drop that row "
-            "from everything that goes with it."
-        )
-    return clip_rounding(array)
-
-
-_AXES = ("row", "column", "entry")
+def read_array(source: Any, name: str) -> NDArray[Any]:
+    """Return an array of floats; refuse sparse ones, label names and rows of different lengths."""
+    for row, entry in enumerate(source if isinstance(source, (list, tuple)) else ()):
+        is_list = isinstance(entry, (list, tuple))
+        if isinstance(entry, (set, frozenset)) or (
+            is_list and any(isinstance(label, str) for label in entry)
+        ):
+            raise InputError(
+                f"`{name}` must hold a probability for every label, got the label names {entry!r} "
+                f"in row {row}. Names say which labels are true: pass them as `Y`, and the "
+                "probabilities of the model here."
+            )
+    return as_floats(source, name)
 
 
 def _has_two_axes(part: Any) -> bool:
     try:
-        return np.ndim(_without_gradient(part)) == 2
+        return np.ndim(without_gradient(part)) == 2
     except ValueError:  # ragged
         return False
-
-
-def read_array(source: Any, name: str) -> NDArray[Any]:
-    """Return a dense array; refuse sparse ones, label names and rows of different lengths.
-
-    Parameters
-    ----------
-    source
-        An array, a DataFrame, nested lists or a tensor.
-    name
-        What the caller calls it, for the messages.
-    """
-    if hasattr(source, "toarray"):
-        raise InputError(
-            f"{name} must be a dense array of probabilities, got a sparse one "
-            f"({type(source).__name__}), whose missing entries would count as probabilities of 0. "
-            "If they are, pass `source.toarray()`."
-        )
-    _refuse_label_names(source, name)
-    try:
-        return np.asarray(_without_gradient(source))
-    except ValueError as error:
-        raise InputError(
-            f"{name} must be a rectangular array of numbers, got rows of different lengths. "
-            f"{_find_ragged(source)}: give each row as many entries."
-        ) from error
-
-
-def _find_ragged(source: Any, within: str = "") -> str:
-    """Say which two rows differ in length, or which entries of a row do."""
-    lengths = [len(part) if hasattr(part, "__len__") else 0 for part in source]
-    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-    if odd is not None:
-        what = "Entry" if within else "Row"
-        return f"{what} 0{within} has {lengths[0]} entries, {what.lower()} {odd} has {lengths[odd]}"
-    for row, part in enumerate(source):
-        inner = {len(entry) if hasattr(entry, "__len__") else 0 for entry in part}
-        if len(inner) > 1:
-            return _find_ragged(part, f" of row {row}")
-    sizes = [len(part[0]) for part in source]
-    odd = next(i for i, size in enumerate(sizes) if size != sizes[0])
-    return f"Entries of row 0 have {sizes[0]} numbers, those of row {odd} {sizes[odd]}"
-
-
-def _without_gradient(source: Any) -> Any:
-    """Return a tensor's numbers, which it keeps back while they belong to a gradient."""
-    return source.detach().cpu() if hasattr(source, "detach") else source
-
-
-def _refuse_label_names(source: Any, name: str) -> None:
-    """Refuse lists or sets of label names, which are a truth and not probabilities."""
-    if isinstance(source, np.ndarray) or not isinstance(source, (list, tuple)):
-        return
-    for row, entry in enumerate(source):
-        if isinstance(entry, (set, frozenset)) or (
-            isinstance(entry, (list, tuple)) and any(isinstance(label, str) for label in entry)
-        ):
-            raise InputError(
-                f"{name} must hold a probability for every label, got the label names {entry!r} "
-                f"in row {row}. Names say which labels are true: pass them as `Y`, and the "
-                "probabilities of the model here."
-            )

@@ -187,9 +187,9 @@ def _print_demo(result: dict[str, Any]) -> None:
     console.print(table)
     estimated = result["estimated"]
     console.print(
-        f"All {result['n_predictions']} predictions, mean {result['metric']} accuracy: estimated "
-        f"{estimated['mean']:.3f} ({estimated['low']:.3f} to {estimated['high']:.3f}) without "
-        f"labels, actual {result['actual']:.3f}."
+        f"All {result['n_predictions']} predictions: estimated mean {METRIC.title()} "
+        f"{estimated['mean']:.3f} (95% interval {estimated['low']:.3f} to "
+        f"{estimated['high']:.3f}) without labels, actual {result['actual']:.3f}."
     )
     console.print(_acceptance(result))
 
@@ -199,5 +199,5 @@ def _acceptance(result: dict[str, Any]) -> str:
         return f"No prediction is accepted: the target of {result['target']} cannot be promised."
     return (
         f"{result['n_accepted']} are accepted for a target of {result['target']}; their actual "
-        f"accuracy is {result['actual_of_accepted']:.3f}."
+        f"mean {METRIC.title()} is {result['actual_of_accepted']:.3f}."
     )

@@ -335,8 +335,11 @@ def _summarise(card: ModelCard) -> Iterator[str]:
         word = ADJECTIVES.get(role, role)
         yield f"{len(said)} {word} column{'s' if len(said) > 1 else ''}{note}."
     yield f"{card.n_labels or len(card.label_names)} labels, {card.n_training} training instances."
+    from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
+
+    metric = METRICS[card.metric].title if card.metric in METRICS else card.metric
     yield (
-        f"Estimated mean {card.metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
+        f"Estimated mean {metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
         f"{card.low:.3f} to {card.high:.3f})."
     )
     yield f"Judged: {card.decision}. {card.comparison}".strip()

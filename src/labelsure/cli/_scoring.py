@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,6 +66,22 @@ LABELS_ADVICE = (
 )
 
 
+@contextmanager
+def read_stdin(inputs: list[str]) -> Iterator[list[str]]:
+    """Yield the inputs, with a file of what standard input holds in place of "-"."""
+    if STDOUT not in inputs:
+        yield inputs
+        return
+    with TemporaryDirectory() as folder:
+        first = sys.stdin.buffer.read(4)
+        suffix = ".jsonl" if first.lstrip()[:1] in (b"{", b"[") else ".csv"
+        path = Path(folder) / f"stdin{'.parquet' if first == b'PAR1' else suffix}"
+        with open(path, "wb") as file:
+            file.write(first)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [str(path) if name == STDOUT else name for name in inputs]
+
+
 def score(
     model: ModelArgument,
     inputs: InputArgument,
@@ -103,6 +122,8 @@ def score(
     labelsure score tickets.labelsure folder --out predictions.parquet --bad-rows bad.jsonl
 
     labelsure score tickets.labelsure new.csv --audit 200 --out predictions.csv
+
+    zcat new.csv.gz | labelsure score tickets.labelsure - --out - | head
     """
     from labelsure._runtime.warnings import hold_warnings
     from labelsure.errors import ShiftWarning
@@ -113,10 +134,15 @@ def score(
     place = out if out.endswith("/") else open_stdout(out)
     is_quiet = as_json or quiet
     # A shift is part of the summary.
-    with hold_warnings(ShiftWarning), print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
+    with (
+        hold_warnings(ShiftWarning),
+        print_notes(is_quiet),
+        RowLines(quiet=is_quiet) as lines,
+        read_stdin(inputs) as rows,
+    ):
         run = score_files(
             model,
-            inputs,
+            rows,
             place,
             id_column=id_column,
             top=top,
@@ -188,10 +214,10 @@ def estimate(
     """
     from labelsure.tables.estimates import sum_files
 
-    with RowLines(quiet=as_json) as lines:
+    with RowLines(quiet=as_json) as lines, read_stdin(inputs) as rows:
         found = sum_files(
             model,
-            inputs,
+            rows,
             metric=metric,
             shift=shift,
             truth=truth,

@@ -11,8 +11,9 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import read_rows, refuse_masked
+from labelsure.labelsets.rows import read_rows
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""
@@ -130,20 +131,16 @@ def _read_scores(scores: Any) -> Any:
         return scores.listed_marginals()
     if isinstance(scores, LabelsetDistribution):
         return scores.marginals()
-    refuse_masked(scores, "scores")
     is_sparse = sparse.issparse(scores)
     if is_sparse:
         read = sparse.csr_array(scores, dtype=np.float64, copy=True)
         read.sum_duplicates()
     else:
-        try:
-            read = np.asarray(scores, dtype=np.float64)
-        except (TypeError, ValueError):
-            read = np.empty(0)
+        read = as_floats(scores, "scores").astype(np.float64, copy=False)
     if read.ndim != 2 or read.shape[1] == 0:
         raise InputError(
-            "`scores` must be distributions, or numbers of shape (n_samples, n_labels), got "
-            f"{type(scores).__name__}{f' of shape {read.shape}' if read.size else ''}."
+            "`scores` must be distributions, or numbers of shape (n_samples, n_labels), got shape "
+            f"{read.shape}."
         )
     if not np.isfinite(read.data if is_sparse else read).all():
         raise InputError("`scores` must be finite numbers, got NaN or infinity. Drop such rows.")

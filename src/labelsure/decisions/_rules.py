@@ -469,7 +469,7 @@ class _Search:
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
         """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
         self.left[rows] -= guesses.shape[1]
-        values = self._dist[rows].expected(JACCARD, guesses, empty=self._empty).value
+        values = self._dist._take(rows)._expected(JACCARD, guesses, self._empty).value
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
         better = values[at] > self.value[rows] + TIE

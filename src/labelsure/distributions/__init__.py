@@ -6,7 +6,6 @@ every other room asks them.
 
 from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
-from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, confidence
 from labelsure.distributions._chain_mixture import ChainMixture, IndependentMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
@@ -40,7 +39,6 @@ __all__ = [
     "Support",
     "TopLabelsets",
     "TrellisDistribution",
-    "as_distribution",
     "confidence",
     "suggest_floor",
     "watch_progress",

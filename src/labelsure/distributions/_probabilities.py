@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import refuse_masked
+from labelsure.labelsets.rows import is_sparse, refuse_masked
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -23,11 +23,20 @@ trees or folds lose one."""
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     """Return an array of float32 or float64, without a copy where it is one, in one piece."""
     refuse_masked(values, name)
-    try:
-        array = np.asarray(values, order="C")
-    except ValueError as error:
+    if is_sparse(values):
         raise InputError(
-            f"`{name}` must be a rectangular array of numbers, got rows of different lengths."
+            f"`{name}` must be a dense array, got a sparse one ({type(values).__name__}), whose "
+            f"missing entries would count as 0. If they are, pass `{name}.toarray()`."
+        )
+    try:
+        array = np.asarray(without_gradient(values), order="C")
+    except ValueError as error:
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in values]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        where = "" if odd is None else f": {lengths[0]} in row 0, {lengths[odd]} in row {odd}"
+        raise InputError(
+            f"`{name}` must be rectangular, an array of numbers, got rows of different "
+            f"lengths{where}."
         ) from error
     if array.dtype in SUM_TOLERANCE:
         return array
@@ -37,6 +46,11 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
             "Convert it first, e.g. `np.asarray(..., dtype=float)`."
         )
     return array.astype(np.float64)
+
+
+def without_gradient(source: Any) -> Any:
+    """Return a tensor's numbers, which it keeps back while they belong to a gradient."""
+    return source.detach().cpu() if hasattr(source, "detach") else source
 
 
 def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:

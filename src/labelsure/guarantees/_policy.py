@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -98,88 +97,36 @@ STARTS = (0.25, 0.0)
 """Where sequences start, as parts of the way from the target to 1."""
 
 
-PValue = Callable[[int], float]
-"""The p-value of the threshold at this place of the grid."""
+GRID = np.round(np.arange(100) / 100, 12)
+"""Thresholds for estimated accuracies, the same for all data."""
 
 
-class Family(ABC):
-    """A way to test many thresholds so that a false pass happens with probability `error`."""
-
-    @abstractmethod
-    def grid(self) -> Floats:
-        """Return rising thresholds for estimated accuracies, the same for all data."""
-
-    @abstractmethod
-    def entries(self, grid: Floats, target: float) -> Indices:
-        """Return the thresholds that are tested whatever becomes of the others."""
-
-    @abstractmethod
-    def single_level(self, grid: Floats, target: float, error: float) -> float:
-        """Return what the p-value of a single threshold is compared with."""
-
-    @abstractmethod
-    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
-        """Return which thresholds pass; `p_value` is asked for those that are tested alone."""
+def find_starts(grid: Floats, target: float) -> Indices:
+    """Return the thresholds of estimated accuracies from which sequences of tests go down."""
+    wanted = np.round(target + (1 - target) * np.array(STARTS), 12)
+    return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
 
 
-class Bonferroni(Family):
-    """Each threshold gets an equal part of the error: a coarse grid keeps the parts large."""
+def find_passed(
+    p_value: Callable[[int], float], n_thresholds: int, starts: Indices, error: float
+) -> Mask:
+    """Return which thresholds pass, so that a false pass happens with probability `error`.
 
-    def grid(self) -> Floats:
-        """Return 0, 0.05, ..., 0.95."""
-        return np.round(np.arange(20) / 20, 12)
-
-    def entries(self, grid: Floats, target: float) -> Indices:
-        """Return all."""
-        return np.arange(len(grid))
-
-    def single_level(self, grid: Floats, target: float, error: float) -> float:
-        """Return the error over the full size of the grid."""
-        return error / len(grid)
-
-    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
-        """Return which thresholds pass."""
-        level = self.single_level(grid, target, error)
-        return np.array([p_value(i) <= level for i in range(len(grid))])
-
-
-class Sequences(Family):
-    """From a few starting points downwards, threshold by threshold until one fails.
-
-    The starting points, the target and one above it, share the error equally. What a starting
-    point has is handed down from threshold to threshold as long as they pass, and is added to
-    that of the next starting point when it gets there (the fallback procedure of Wiens and
-    Dmitrienko). As scores are estimates of accuracy, thresholds from the target on pass if the
-    estimates are any good. A finer grid costs nothing.
+    From each starting point downwards, threshold by threshold until one fails. The starting points
+    share the error equally. What one has is handed down from threshold to threshold as long as they
+    pass, and is added to that of the next starting point (the fallback procedure of Wiens and
+    Dmitrienko, 2005). As scores are estimates of accuracy, thresholds from the target on pass if
+    the estimates are any good. A finer grid costs nothing.
     """
-
-    def grid(self) -> Floats:
-        """Return 0, 0.01, ..., 0.99."""
-        return np.round(np.arange(100) / 100, 12)
-
-    def single_level(self, grid: Floats, target: float, error: float) -> float:
-        """Return the error over the number of starting points."""
-        return error / len(self.entries(grid, target))
-
-    def entries(self, grid: Floats, target: float) -> Indices:
-        """Return the starting points."""
-        wanted = np.round(target + (1 - target) * np.array(STARTS), 12)
-        return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
-
-    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
-        """Return which thresholds pass."""
-        own = np.zeros(len(grid))
-        own[self.entries(grid, target)] = self.single_level(grid, target, error)
-        passed = np.zeros(len(grid), dtype=bool)
-        handed_down = 0.0
-        for i in range(len(grid) - 1, -1, -1):
-            level = own[i] + handed_down
-            passed[i] = level > 0 and p_value(i) <= level
-            handed_down = level if passed[i] else 0.0
-        return passed
-
-
-FAMILIES: dict[str, Family] = {"sequences": Sequences(), "bonferroni": Bonferroni()}
+    own = np.zeros(n_thresholds)
+    own[starts] = error / len(starts)
+    passed = np.zeros(n_thresholds, dtype=bool)
+    handed_down = 0.0
+    for i in range(n_thresholds - 1, -1, -1):
+        level = own[i] + handed_down
+        passed[i] = level > 0 and p_value(i) <= level
+        handed_down = level if passed[i] else 0.0
+    return passed
 
 
 ENOUGH = 10  # accepted instances whose mean is worth projecting from
@@ -273,16 +220,16 @@ def choose_for_target(
     target: float,
     confidence: float,
     test: MeanTest,
-    family: Family,
     grid: Floats,
+    starts: Indices,
 ) -> Choice:
     """Return the lowest threshold that is proved to reach the target."""
-    single = family.single_level(grid, target, 1 - confidence)
+    single = (1 - confidence) / len(starts)
 
     def p_value(i: int) -> float:
         return test.p_value(labelled.accepted(grid[i]), target, single)
 
-    passed = family.passed(p_value, grid, target, 1 - confidence)
+    passed = find_passed(p_value, len(grid), starts, 1 - confidence)
     if passed.any():
         threshold = float(grid[np.argmax(passed)])
         share = len(labelled.accepted(threshold)) / len(labelled)
@@ -292,7 +239,7 @@ def choose_for_target(
             f"n = {len(labelled):,}). {share:.1%} of predictions are accepted."
         )
         return Choice(threshold, share, target, message)
-    parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
+    parts = [labelled.accepted(grid[entry]) for entry in starts]
     parts = [part for part in parts if len(part) >= ENOUGH]
     return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, confidence, parts))
 
@@ -350,13 +297,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     outcome
         "bounded" for accuracies anywhere in [0, 1]; "binary" for exact match, where an exact
         test needs fewer instances.
-    family
-        How the thresholds share the error: "sequences" (from a few starting points down until one
-        fails) or "bonferroni" (each alone).
     grid
-        The thresholds to consider, fixed before any accuracy is seen; None means those on [0, 1]
-        that suit estimated accuracies. Scores of another kind need a grid of their own and
-        family="bonferroni", as sequences start from the target.
+        The thresholds to consider, fixed before any accuracy is seen. None means hundredths, tested
+        from the target on downwards, as suits estimated accuracies. Scores of another kind need a
+        grid of their own, of few thresholds: each of them gets an equal part of the error.
     share
         Instead of a target: the share of the predictions to accept, in (0, 1].
     random_state
@@ -404,14 +348,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         share: float | None = None,
         confidence: float = 0.95,
         outcome: str = "bounded",
-        family: str = "sequences",
         grid: ArrayLike | None = None,
         random_state: int | None = 0,
     ) -> None:
         self.target = target
         self.confidence = confidence
         self.outcome = outcome
-        self.family = family
         self.grid = grid
         self.share = share
         self.random_state = random_state
@@ -562,7 +504,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         else:
             read_number(self.share, "share", 0, 1, ends="(]")
         read_choice(self.outcome, "outcome", MEAN_TESTS)
-        read_choice(self.family, "family", FAMILIES)
 
     def _shuffle(self, labelled: LabelledScores) -> LabelledScores:
         """Put instances in random order, which depends on nothing but their number."""
@@ -603,6 +544,9 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             read_number(value, "share", 0, 1, ends="(]")
             return choose_for_share(labelled, value, self.confidence, test)
         read_number(value, "target", 0, 1, ends="()")
-        family = FAMILIES[self.family]
-        grid = family.grid() if self.grid is None else check_grid(self.grid)
-        return choose_for_target(labelled, value, self.confidence, test, family, grid)
+        if self.grid is None:
+            grid, starts = GRID, find_starts(GRID, value)
+        else:
+            grid = check_grid(self.grid)
+            starts = np.arange(len(grid))
+        return choose_for_target(labelled, value, self.confidence, test, grid, starts)

@@ -381,7 +381,7 @@ def align_labelsets(
     sparse
         Whether the other side has sparse rows, so that these are wanted.
     """
-    is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "biuf"
+    is_plain = type(Y) is np.ndarray and Y.ndim == 2 and Y.dtype.kind in "biuf"
     if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
         return read_rows(Y, name, n_samples=len(like), n_labels=like.n_labels, sparse=sparse)
     return GivenLabelsets.read(Y, name).to_batch(like, beside=beside, sparse=sparse)

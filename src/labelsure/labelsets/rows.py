@@ -285,14 +285,45 @@ def count_axes(values: Any) -> int:
         return 2
 
 
+class NamedArray(np.ndarray):
+    """Zeros and ones that keep the names of their columns as long as only rows are taken."""
+
+    label_names: tuple[str, ...] | None = None
+
+    def __getitem__(self, key: Any) -> Any:
+        some = super().__getitem__(key)
+        others = key[1:] if isinstance(key, tuple) else ()
+        all_columns = all(
+            part is Ellipsis or (isinstance(part, slice) and part == slice(None)) for part in others
+        )
+        if all_columns and isinstance(some, NamedArray) and some.ndim == self.ndim:
+            some.label_names = self.label_names
+        return some
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+
+def name_columns(Y: Labelsets, label_names: tuple[str, ...] | None) -> Labelsets:
+    """Return the array with the names of its columns; sparse labelsets have no place for them."""
+    if is_sparse(Y):
+        return Y
+    named = np.asarray(Y).view(NamedArray)
+    named.label_names = label_names
+    return named
+
+
 def as_table(source: Any) -> Any:
     """Return a table of another library as a DataFrame or a Series; anything else as it is.
 
     Polars, PyArrow, DuckDB and others hand out their columns by the Arrow PyCapsule interface.
     """
+    import pandas as pd
+
+    if isinstance(source, NamedArray) and source.label_names is not None:
+        return pd.DataFrame(np.asarray(source), columns=list(source.label_names))
     if not hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
         return source
-    import pandas as pd
     import pyarrow as pa
 
     def as_series(column: Any) -> Any:  # lists of names stay lists: pandas has no type for them

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labelsure._runtime.notebook import join_names
+from labelsure._runtime.notebook import list_names
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -114,7 +114,7 @@ class ModelCard:
         lines = [
             f"classifier: {self.classifier}",
             f"labels: {self.n_labels or len(self.label_names)} "
-            f"({join_names(self.label_names, MAX_NAMES_LISTED)})",
+            f"({list_names(self.label_names, MAX_NAMES_LISTED)})",
             f"features: {features}",
             f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -79,7 +79,7 @@ def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     relation, attributes, n_lines = _read_header(lines, where)
     names = [attribute.name for attribute in attributes]
     if choice.labels is None:
-        choice = choice.with_labels(_read_meka_labels(relation, names, where))
+        choice = replace(choice, labels=_read_meka_labels(relation, names, where))
     elif isinstance(choice.labels, frozenset):
         _check_xml_labels(choice.labels, names, where)
     assigned = choice.assign(names)

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 from xml.etree import ElementTree
@@ -376,10 +376,6 @@ class ColumnChoice:
             ):
                 raise _no_names(name, choice)
         return cls(labels, index, drop, sep)
-
-    def with_labels(self, labels: LabelChoice | frozenset[str] | None) -> ColumnChoice:
-        """Return the same choice with other labels."""
-        return replace(self, labels=labels)
 
     def assign(self, names: Sequence[str]) -> AssignedColumns:
         """Return what each column of a file is.

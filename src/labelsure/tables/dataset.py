@@ -19,6 +19,7 @@ from labelsure.labelsets.rows import (
     as_table,
     check_shape,
     index_of,
+    name_columns,
     names_in,
     read_rows,
     refuse_masked,
@@ -44,7 +45,8 @@ class Dataset:
         (n, L) zeros and ones; a scipy sparse matrix becomes a `csr_array` of ones and stays
         sparse, so that there may be any number of labels. Where both are DataFrames with an index
         that does not only count the rows, those of `Y` are brought into the order of `X`, or
-        refused if they are not the same.
+        refused if they are not the same. Dense labels keep their names as long as only rows are
+        taken: `fit(data.X[:100], data.Y[:100])` knows them.
     label_names
         One for each label; by default the columns of `Y`, or None.
     feature_names
@@ -80,7 +82,8 @@ class Dataset:
         check_shape(read.labelsets.shape, "Y", X.shape[0], None)
         order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", read.labelsets if order is None else read.labelsets[order])
+        Y = read.labelsets if order is None else read.labelsets[order]
+        object.__setattr__(self, "Y", name_columns(Y, read.label_names))
         object.__setattr__(self, "label_names", read.label_names)
         object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 

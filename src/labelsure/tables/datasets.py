@@ -232,24 +232,19 @@ def read_dataset(
             raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
         data = read_table_file(given, choice)
         return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
-    if suffix == TEXT:
-        _refuse_columns(choice, path.name)
+    if suffix == TEXT and choice != ColumnChoice():
+        raise InputError(
+            f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
+            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+        )
     content = read_bytes(path)
     unpacked = decompress(content, path)
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
-        choice = choice.with_labels(_resolve_labels(path, choice.labels))
+        choice = replace(choice, labels=_resolve_labels(path, choice.labels))
         data = read_arff(unpacked, choice, path.name)
     return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
-
-
-def _refuse_columns(choice: ColumnChoice, where: str) -> None:
-    if choice != ColumnChoice():
-        raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {where} lists labels and "
-            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
-        )
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:

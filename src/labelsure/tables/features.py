@@ -19,6 +19,7 @@ from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
 from labelsure.saving import Savable
+from labelsure.tables.column_choice import MIN_ROWS_OF_ID
 from labelsure.tables.files import MISSING, holds_containers
 
 if TYPE_CHECKING:
@@ -216,9 +217,6 @@ ROLES = (*FEATURES, LEFT_OUT, ID, LABEL, PROBABILITY)
 MAX_CATEGORIES = 100
 """One-hot columns of one category: those that are rarer share the last one."""
 
-MIN_ROWS_OF_ID = 20
-"""In fewer rows the values of an ordinary category can all be different by chance."""
-
 SEVERAL_WORDS = 2.0
 """Mean number of words from which mostly different values are texts."""
 
@@ -325,7 +323,11 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
     numbers, is_bad = read_numbers(column)
     if not is_bad.any():
         counts = _counts_rows(numbers)
-        return ColumnRole(name, LEFT_OUT, "it counts the rows") if counts else _of(name, NUMBER)
+        return (
+            ColumnRole(name, LEFT_OUT, "it counts the rows")
+            if counts
+            else ColumnRole.of(name, NUMBER)
+        )
     texts, missing = read_texts(column)
     values = texts[~missing]
     if all(_DATE.fullmatch(text) for text in values):
@@ -333,14 +335,12 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
     n_words = float(np.mean([len(text.split()) for text in values]))
     share = len(set(values)) / len(values)
     if n_words >= MANY_WORDS or (n_words >= SEVERAL_WORDS and share > 0.5):
-        return _of(name, TEXT)
+        return ColumnRole.of(name, TEXT)
     if len(values) >= MIN_ROWS_OF_ID and share > 0.5:
         note = f"{len(set(values))} different values in {len(values)} rows, as those of an id"
         return ColumnRole(name, LEFT_OUT, note)
-    return _of(name, CATEGORY)
+    return ColumnRole.of(name, CATEGORY)
 
-
-_of = ColumnRole.of
 
 DATES = "dates are no feature; make numbers of them, such as a weekday or an age"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labelsure._runtime.notebook import join_names
+from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, LabelNames, Labelsets
 from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
@@ -111,7 +111,7 @@ class DescribedFile:
         if self.card is not None:
             lines.append(str(self.card))
         elif self.label_names is not None:
-            names = join_names(self.label_names, MAX_NAMES_LISTED)
+            names = list_names(self.label_names, MAX_NAMES_LISTED)
             lines.append(f"labels: {len(self.label_names)} ({names})")
         return "\n".join(lines)
 

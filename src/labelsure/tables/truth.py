@@ -13,7 +13,7 @@ import numpy as np
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
-from labelsure.errors import DataError, InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.errors import DataError, InputError, UnseenValuesWarning, unknown_name
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.rows import (
     check_label_names,
@@ -24,6 +24,7 @@ from labelsure.labelsets.rows import (
 )
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.column_choice import holds_lists, read_index, read_json_lists, read_labels
+from labelsure.tables.features import raise_bad_rows
 from labelsure.tables.files import ListedCell, read_table, says_missing
 from labelsure.tables.predictions import (
     ANSWERS,
@@ -77,7 +78,7 @@ def read_sparse_rows(
             at = int(np.flatnonzero(is_bad)[0])
             (label,) = show_names(label_names, cell.columns[[at]])
             reasons[row] = f"the label {label!r} must be 0 or 1, got {cell.values[at]:g}"
-    _refuse_rows(reasons, where)
+    raise_bad_rows(reasons, where)
     return _stack([cell.columns[cell.values == 1] for cell in cells], n_labels)
 
 
@@ -105,7 +106,7 @@ def read_label_lists(
             rows.append(np.unique([_find_place(entry, places) for entry in split_cell(cell, sep)]))
         except ValueError as error:
             reasons[row] = str(error)
-    _refuse_rows(reasons, where)
+    raise_bad_rows(reasons, where)
     return _stack(rows, n_labels)
 
 
@@ -146,11 +147,6 @@ def _stack(rows: list[Any], n_labels: int) -> Labelsets:
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
     joined = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int32)
     return sparse_ones(joined, starts.astype(np.int32), n_labels)
-
-
-def _refuse_rows(reasons: dict[Any, str], where: str) -> None:
-    if reasons:
-        raise RowsError(reasons, where)
 
 
 N_LISTED = 5
@@ -243,7 +239,7 @@ def read_truth(
     if counted:
         named = labels if labels is not None else own
         names = check_label_names(named, len(columns))
-        return TrueLabels(_read_bits(frame[columns], where), names, ids, where)
+        return TrueLabels(read_labels(frame[columns], None, where)[0], names, ids, where)
     chosen = labels if labels is not None else [str(name) for name in columns]
     missing = next((name for name in chosen if name not in frame.columns), None)
     if missing is not None:
@@ -251,7 +247,7 @@ def read_truth(
     if own is not None and labels is None:
         beside = "the predictions (say which with `labels`)"
         chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
-    return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
+    return TrueLabels(read_labels(frame[list(chosen)], None, where)[0], tuple(chosen), ids, where)
 
 
 def _read_sparse(
@@ -270,11 +266,11 @@ def _read_sparse(
         lists = _name_lists(frame[holder], where)
         return read_label_lists(lists, names, n_labels, where, sep=sep)
     if names is None:
-        return make_sparse(_read_bits(frame, where))
+        return make_sparse(read_labels(frame, None, where)[0])
     chosen = match_labels(
         tuple(str(name) for name in frame.columns), names, where.strip("'"), "the predictions"
     )
-    return make_sparse(_read_bits(frame.iloc[:, chosen], where))
+    return make_sparse(read_labels(frame.iloc[:, chosen], None, where)[0])
 
 
 def names_in_truth(
@@ -305,10 +301,6 @@ def names_in_truth(
         return {str(name) for name in columns}
     cells = _name_lists(frame[holder], where)
     return {str(label) for cell in cells for label in split_cell(cell, sep)}
-
-
-def _read_bits(columns: pd.DataFrame, where: str) -> Labelsets:
-    return read_labels(columns, None, where)[0]
 
 
 def _column_of_names(

@@ -113,3 +113,9 @@ def test_no_instance_of_other_layouts():
     assert ls.as_distribution(np.empty((0, 3, 2))).marginals().shape == (0, 3)
     assert ls.as_distribution([np.empty((0, 2))] * 3).marginals().shape == (0, 3)
     assert ls.as_distribution(np.empty((0, 8)), kind="joint").marginals().shape == (0, 3)
+
+
+@pytest.mark.parametrize("wrap", [np.array, lambda pairs: list(np.swapaxes(pairs, 0, 1))])
+def test_pairs_that_sum_to_one_but_are_no_probabilities(wrap):
+    with pytest.raises(ls.InputError, match=r"must lie in \[0, 1\], got -0.5"):
+        ls.as_distribution(wrap(np.array([[[0.5, 0.5], [-0.5, 1.5]]])))
