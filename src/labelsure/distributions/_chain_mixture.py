@@ -489,7 +489,7 @@ class IndependentMixture(Mixture):
 
     Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
     and the collision are exact at any number of labels: all but the last are means over the
-    components. Entropy, mode, `top` and max-marginals come from the engines of a `ChainMixture`,
+    components. Entropy, mode and `top` come from the engines of a `ChainMixture`,
     of which this is the case without links.
 
     Parameters
