@@ -329,7 +329,7 @@ def test_figures_draw_what_they_say(analyses):
         assert line.get_xdata() == pytest.approx(drawn["estimated"])
         assert line.get_ydata() == pytest.approx(drawn["accuracy"])
     handles = calibration[0].get_legend_handles_labels()[1]
-    assert "High probability (HP)" in handles
+    assert "Highest probability (HP)" in handles
     curves = accepted_curves(analyses)
     assert curves["coverage"].min() >= 10 / 40
     accepted = plot_accepted(curves)

@@ -28,6 +28,7 @@ a candidate has the same one in every figure."""
 FIGURE_STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
+    "figure.labelsize": 8,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,

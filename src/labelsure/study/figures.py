@@ -130,7 +130,7 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
     """
     shown = intervals[intervals["n"] >= FEW]
     metrics = list(dict.fromkeys(intervals["metric"]))
-    figure = make_figure(WIDTH, WIDTH / max(len(metrics), 2) + 0.6)
+    figure = make_figure(WIDTH, WIDTH / max(len(metrics), 2) + 0.8)
     axes = figure.subplots(1, max(len(metrics), 1), squeeze=False, sharex=True, sharey=True)[0]
     least = max(0.0, float(shown[["low", "estimated"]].min().min()) - 0.05) if len(shown) else 0.0
     for ax, metric in zip(axes, metrics, strict=False):
@@ -142,7 +142,7 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
         ax.set(title=metric_name(metric), xlabel="estimated accuracy")
         ax.set(xlim=(least, 1.02), ylim=(least, 1.02))
     axes[0].set_ylabel("actual accuracy")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -204,7 +204,7 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
         metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
         figure.supylabel(f"mean {metric_name(metric)} of the accepted, {classifier}")
         handles = axes[0, 0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=4)
+        figure.legend(*handles, loc="outside upper center", ncols=4)
     return figure
 
 
@@ -285,9 +285,10 @@ def _style(name: str) -> dict[str, Any]:
 
 def full_name(name: str) -> str:
     """Return what a candidate or model is called in figures and sentences."""
-    if name in CANDIDATES:
-        return f"{CANDIDATES[name].title.capitalize()} ({name})"
-    return {"MIX": "All together (MIX)"}.get(name, name)
+    titles = {"HP": "Highest probability", "ME": "Min-entropy", "MIX": "All together"}
+    if name not in CANDIDATES and name not in titles:
+        return name
+    return f"{titles.get(name) or CANDIDATES[name].title.capitalize()} ({name})"
 
 
 def metric_name(metric: str) -> str:

@@ -186,14 +186,12 @@ def _findings(analyses: Analyses) -> list[str]:
             best = str(means.idxmax())
             arrows = part.loc[part["candidate"] == best, "arrows"]
             n_above, n_below = (int(arrows.str.startswith(sign).sum()) for sign in "+-")
-            beside = (
-                ""
-                if best == BASELINE
-                else (
-                    f" (HP {means[BASELINE]:.3f}; {best} differs from it at 10% in {n_above} of "
-                    f"{len(arrows)} cells upwards, in {n_below} downwards)"
+            beside = ""
+            if best != BASELINE and BASELINE in means:
+                beside = (
+                    f" (HP {means[BASELINE]:.3f}); it is above HP in {n_above} of {len(arrows)} "
+                    f"cells and below in {n_below}, at the 10% level"
                 )
-            )
             sentences.append(
                 f"{title}: {full_name(best)} ranks predictions best, mean Kendall's tau "
                 f"{means[best]:.3f}{beside}."
