@@ -98,9 +98,6 @@ LOG_FREQUENCY = "log_frequency"
 DECISION_RULE = "decision_rule"
 """Where a frame says how its decisions were made: an entry of its `attrs`."""
 
-PARTIAL = "partial"
-"""How decisions were made that leave labels open."""
-
 TRUE_P_EMPTY = "true_p_empty"
 """p_empty under the true distribution; it comes after the columns of the metrics."""
 
