@@ -182,7 +182,7 @@ def test_a_floor_is_kept_in_the_model(files, tmp_path, capsys):
     frame = read_table(files / "new.npz")[:3]
     assert model.predict_distribution(frame).floor == 1e-6
     assert main([*words, "--floor", "0.5", "--overwrite"]) == 2
-    assert "from 0 to less than 0.5, got 0.5" in " ".join(capsys.readouterr().err.split())
+    assert "[0, 0.5), got 0.5" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_floor_needs_labels_that_are_not_listed(tmp_path, capsys):

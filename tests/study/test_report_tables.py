@@ -331,7 +331,7 @@ def test_figures_draw_what_they_say(analyses):
     handles = calibration[0].get_legend_handles_labels()[1]
     assert "Highest probability (HP)" in handles
     curves = accepted_curves(analyses)
-    assert curves["coverage"].min() >= 10 / 40
+    assert curves["share"].min() >= 10 / 40
     accepted = plot_accepted(curves)
     drawn = [ax for ax in accepted.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["emotions", "scene", "yeast"]

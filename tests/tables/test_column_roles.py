@@ -63,7 +63,7 @@ def test_every_format_takes_the_same_arguments(tmp_path, name, drop):
     assert data.feature_names == ("degrees",)
     np.testing.assert_array_equal(data.X["degrees"], [12.5, 25, np.nan])
     assert data.label_names == ("sun", "warm")
-    assert type(data.Y) is np.ndarray
+    assert isinstance(data.Y, np.ndarray)
     np.testing.assert_array_equal(data.Y, [[1, 0], [1, 1], [0, 0]])
 
 
@@ -165,7 +165,7 @@ def test_the_index_goes_with_parts_and_into_distributions(tmp_path):
     train, test = ls.split_dataset(data, 0.4, random_state=0)
     assert sorted([*train.X.index, *test.X.index]) == sorted(data.X.index)
     for part in (train, test):
-        assert type(part.Y) is np.ndarray
+        assert isinstance(part.Y, np.ndarray)
         np.testing.assert_array_equal(part.Y, data.Y[data.X.index.get_indexer(part.X.index)])
     dist = ls.BinaryRelevance().fit(train.X, train.Y).predict_distribution(test.X)
     assert list(dist.index) == list(test.X.index)

@@ -318,12 +318,13 @@ def as_table(source: Any) -> Any:
 
     Polars, PyArrow, DuckDB and others hand out their columns by the Arrow PyCapsule interface.
     """
-    import pandas as pd
-
     if isinstance(source, NamedArray) and source.label_names is not None:
+        import pandas as pd
+
         return pd.DataFrame(np.asarray(source), columns=list(source.label_names))
     if not hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
         return source
+    import pandas as pd
     import pyarrow as pa
 
     def as_series(column: Any) -> Any:  # lists of names stay lists: pandas has no type for them

@@ -157,7 +157,7 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        dataset, classifier, metric, candidate, coverage, accuracy; shares of fewer than ten
+        dataset, classifier, metric, candidate, share, accuracy; shares of fewer than ten
         instances are left out.
     """
     scores, settings = analyses.scores, analyses.settings
@@ -173,7 +173,7 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
             curve = accept_curve(ranks, accuracy).table
-            curve = curve.loc[curve["n_accepted"] >= FEW, ["coverage", "accuracy"]]
+            curve = curve.loc[curve["n_accepted"] >= FEW, ["share", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)
 
@@ -197,7 +197,7 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
         part = curves[curves["dataset"] == dataset]
         for name, curve in part.groupby("candidate", sort=False):
             style = _style(name) | {"marker": ""}
-            ax.plot(curve["coverage"], curve["accuracy"], label=full_name(name), **style)
+            ax.plot(curve["share"], curve["accuracy"], label=full_name(name), **style)
         ax.set(title=dataset, xlim=(0, 1))
     if len(curves):
         figure.supxlabel("share of predictions accepted, the most confident first")
