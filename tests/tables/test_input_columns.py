@@ -47,9 +47,9 @@ def role_of(values, **known):
         (range(2, N + 2), "number", "scaled"),
         (range(19), "number", "scaled"),
         ([0, *range(39)], "number", "scaled"),
-        (["", None] * 20, "left out", "it is empty"),
-        (["x"] * N, "left out", "it is the same in every row"),
-        ([3.5] * N, "left out", "it is the same in every row"),
+        (["", None] * 20, "left out", "empty"),
+        (["x"] * N, "left out", "constant"),
+        ([3.5] * N, "left out", "constant"),
         (["2024-01-05", "2024-02-07T12:30"] * 20, "left out", "dates are no feature; make numbers"),
         (["5.1.2024", "31/12/23"] * 20, "left out", "dates are no feature"),
         (pd.to_datetime(["2024-01-05", "2024-01-06"] * 20), "left out", "dates are no feature"),
@@ -235,7 +235,7 @@ def test_tables_that_do_not_fit(frame, message):
 
 
 def test_nothing_to_learn_from():
-    message = "must have at least one column to learn from, got 'x': it is empty."
+    message = "must have at least one column to learn from, got 'x': empty."
     with pytest.raises(ls.InputError, match=message):
         ls.tables.TableColumns().fit(pd.DataFrame({"x": [""] * 5}))
     message = "Text columns ('note') must have words of two or more letters, but: empty vocabulary"

@@ -355,9 +355,9 @@ def _reason_against(column: pd.Series[Any]) -> str:
         return DATES
     texts, missing = read_texts(column)
     if missing.all():
-        return "it is empty"
+        return "empty"
     if len(set(texts)) == 1:
-        return "it is the same in every row"
+        return "constant"
     return ""
 
 
