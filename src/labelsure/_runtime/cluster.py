@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -57,11 +58,15 @@ def run_on_cluster(
         while place_of:
             future = next(waiting, None)
             if future is None or future.status in ("cancelled", "lost"):
-                raise InputError(
-                    f"The scheduler {address!r} must stay until all tasks are finished, it went "
-                    "away or was restarted. Run again: what is finished is kept."
-                )
-            yield place_of.pop(future), _result(future)
+                raise _scheduler_gone(address)
+            yield place_of.pop(future), _result(future, address)
+
+
+def _scheduler_gone(address: str) -> InputError:
+    return InputError(
+        f"The scheduler {address!r} must stay until all tasks are finished, it went away or was "
+        "restarted. Run again: what is finished is kept."
+    )
 
 
 def _same(shared: Any) -> Any:
@@ -99,13 +104,16 @@ def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any
         raise RaisedInTask(error) from error
 
 
-def _result(future: Any) -> Any:
+def _result(future: Any, address: str) -> Any:
     """Return what came back; raise what the function raised on purpose."""
     from distributed import KilledWorker
 
-    error = future.exception() if future.status == "error" else None
-    if error is None:
-        return future.result()
+    try:
+        if future.status != "error":
+            return future.result()
+        error = future.exception()
+    except (CancelledError, OSError) as lost:  # the connection, while a result was on its way
+        raise _scheduler_gone(address) from lost
     if isinstance(error, RaisedInTask):
         raise error.error
     if isinstance(error, KilledWorker):
