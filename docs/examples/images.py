@@ -2,7 +2,9 @@
 # jupyter:
 #   jupytext:
 #     text_representation:
+#       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
 # ---
 
 # %% [markdown]
@@ -15,6 +17,8 @@
 # `pip install labelsure` is all that it needs.
 
 # %%
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -49,11 +53,12 @@ print(f"images without an open trait: {(region.n_open == 0).mean():.1%}")
 # %%
 order = np.argsort(region.n_open, kind="stable")
 shown = order[np.linspace(0, len(order) - 1, 8).astype(int)]
-figure, axes = plt.subplots(2, 4, figsize=(10, 5.4))
+figure, axes = plt.subplots(2, 4, figsize=(10, 7))
 for ax, row in zip(axes.flat, shown, strict=True):
     ax.imshow(new.X.to_numpy()[row].reshape(8, 8), cmap="gray_r")
     certain, open_ = ", ".join(names[region.is_certain[row]]), ", ".join(names[region.is_open[row]])
-    ax.set_title(f"certain: {certain}\nopen: {open_}", fontsize=7)
+    title = [fill(f"certain: {certain}", 28), fill(f"open: {open_}", 28)]
+    ax.set_title("\n".join(title), fontsize=9)
     ax.axis("off")
 figure.tight_layout()
 
