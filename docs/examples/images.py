@@ -39,7 +39,7 @@ print(f"actual exact match: {model.score(new.X, new.Y):.3f}")
 # %% [markdown]
 # ## Prediction sets
 #
-# A conformal prediction set contains the true labelset with probability 0.95. A trait is *certain*
+# Conformal prediction sets with a nominal coverage of 95%. A trait is *certain*
 # if all labelsets of the set have it, *possible* if some have it. Traits that are neither certain
 # nor excluded are open.
 

@@ -93,7 +93,7 @@ print(f"actual mean F1: {model.score(ward.X, ward.Y):.3f}")
 
 # %% [markdown]
 # A cross-fitted model cannot test for shift, and says so. Fifty random reports of the ward,
-# labelled by a person, give an interval that holds whatever has changed:
+# labelled by a person, give a 95% interval that is valid under any shift:
 
 # %%
 audit = model.draw_audit(ward.X, n_rows=50, random_state=0)
