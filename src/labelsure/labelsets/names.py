@@ -109,13 +109,7 @@ class NamedLabelsets:
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the labelsets of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self), self.index)
-        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        del parts["label_names"]  # the rest has an entry for each row, or is None
-        some: dict[str, Any] = {
-            name: part if part is None else part[taken] for name, part in parts.items()
-        }
-        return replace(self, **some)
+        return take_rows(self, rows)
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
         """Return the names of each instance's labels as a table, a row an instance.
@@ -436,6 +430,15 @@ def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
 
 
 N_LISTED = 5  # names that a message lists before it only counts
+
+
+def take_rows(batch: Any, rows: Any) -> Any:
+    """Return some rows of a dataclass whose fields, but label names, have an entry for each."""
+    taken = pick_rows(rows, len(batch), batch.index)
+    parts = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    del parts["label_names"]
+    some = {name: part if part is None else part[taken] for name, part in parts.items()}
+    return replace(batch, **some)
 
 
 def pick_rows(rows: Any, n_samples: int, index: pd.Index | None = None) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,8 +14,8 @@ from labelsure.errors import InputError
 from labelsure.labelsets.names import (
     align_labelsets,
     check_sep,
-    pick_rows,
     read_vector,
+    take_rows,
     wrong_index,
 )
 from labelsure.labelsets.rows import OPEN, check_label_names, refuse_masked, to_names
@@ -73,13 +73,7 @@ class PartialLabelsets:
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the answers of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self), self.index)
-        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        del parts["label_names"]  # the rest has an entry for each row, or is None
-        some: dict[str, Any] = {
-            name: part if part is None else part[taken] for name, part in parts.items()
-        }
-        return replace(self, **some)
+        return take_rows(self, rows)
 
     @property
     def n_labels(self) -> int:
