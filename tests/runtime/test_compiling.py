@@ -1,6 +1,7 @@
 """Kernels are compiled for one form of their arguments, by one process, and not without a word."""
 
 import importlib
+import os
 import pkgutil
 import sys
 
@@ -102,12 +103,30 @@ def _not_silent(monkeypatch):
 
 
 @pytest.mark.parametrize(("quiet", "said"), [("", MESSAGE + "\n"), ("1", "")])
-def test_compiling_is_announced_once(quiet, said, monkeypatch, capsys):
+def test_compiling_is_announced_once_for_all_processes(quiet, said, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv(QUIET_VARIABLE, quiet)
-    notice = Notice()
-    for _ in range(2):
+    for notice in (Notice(), Notice()):  # as two processes have them
+        notice.folder = tmp_path
+        notice.notify(None)
         notice.notify(None)
     assert capsys.readouterr().err == said
+
+
+def test_compiling_is_announced_again_long_after(capsys, tmp_path):
+    mark = tmp_path / ".announced"
+    mark.touch()
+    os.utime(mark, (0, 0))
+    notice = Notice()
+    notice.folder = tmp_path
+    notice.notify(None)
+    assert capsys.readouterr().err == MESSAGE + "\n"
+
+
+def test_compiling_is_announced_where_no_mark_can_be_left(capsys, tmp_path):
+    notice = Notice()
+    notice.folder = tmp_path / "missing"
+    notice.notify(None)
+    assert capsys.readouterr().err == MESSAGE + "\n"
 
 
 HELPERS = """

@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
@@ -25,6 +26,7 @@ from filelock import FileLock
 from labelsure._runtime.progress import QUIET_VARIABLE
 
 MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
+ANNOUNCED_FOR = 600  # seconds; longer than all kernels take to compile
 
 _INNER: dict[str, Any] = {
     "nogil": True,  # other threads run meanwhile
@@ -41,16 +43,31 @@ _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 class Notice:
-    """A listener of numba that announces, once for each process, that a kernel is compiled."""
+    """A listener of numba that announces, once for all processes, that kernels are compiled."""
 
     def __init__(self) -> None:
         self._was_given = False
+        self.folder = Path()
 
     def notify(self, event: Any) -> None:
         """Take an event of numba, which has none for kernels that are in the cache."""
         if not self._was_given and not os.environ.get(QUIET_VARIABLE):
             self._was_given = True
-            print(MESSAGE, file=sys.stderr, flush=True)
+            if self._is_first_process():
+                print(MESSAGE, file=sys.stderr, flush=True)
+
+    def _is_first_process(self) -> bool:
+        """Whether no other process has left a recent mark beside the cached kernels."""
+        mark = self.folder / ".announced"
+        try:
+            if mark.exists() and time.time() - mark.stat().st_mtime > ANNOUNCED_FOR:
+                mark.unlink()
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        except OSError:  # not writable, or another process was faster with an old mark
+            return True
+        return True
 
 
 notice = Notice()
@@ -137,6 +154,7 @@ def _compile_once(compiled: Any) -> Any:
         if compiled.overloads.get(signature) is not None:
             return compile_or_load(signature)
         compiled._cache._cache_file._source_stamp = _digest_sources(compiled.py_func.__module__)
+        notice.folder = Path(compiled.stats.cache_path)
         with _lock(compiled), event.install_listener("numba:compile", notice):
             return compile_or_load(signature)
 
