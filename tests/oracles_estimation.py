@@ -29,6 +29,24 @@ def ridge_gradient(rows, values, coefficients, C):
     return gradient
 
 
+def accept_path(pairs, grid, error):
+    """Threshold, share, mean and bound, the highest threshold first."""
+    n = len(pairs)
+    ranked = sorted((score for score, _ in pairs), reverse=True)
+    if grid is None:  # strictly above the order statistics; everything at last
+        limits = [ranked[n * tenths // 10] for tenths in range(1, 10)] + [-math.inf]
+        thresholds = [math.nextafter(t, math.inf) if t > -math.inf else t for t in limits]
+    else:
+        thresholds = grid
+    rows = []
+    for threshold in sorted(set(thresholds), reverse=True):
+        values = [accuracy for score, accuracy in pairs if score >= threshold]
+        mean = sum(values) / len(values) if values else math.nan
+        bound = binomial_bound(sum(values), len(values), error / len(thresholds))
+        rows.append((threshold, len(values) / n, mean, bound))
+    return rows
+
+
 def accept_curve(score, accuracy):
     """(threshold, n, mean, standard deviation, area) for each distinct score, the highest first."""
     rows = []

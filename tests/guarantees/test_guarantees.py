@@ -162,6 +162,32 @@ def test_the_bound_of_a_coverage_holds(outcome, digits, slope):
     assert np.mean(bounds) < 0.1  # it says something
 
 
+@pytest.mark.parametrize("outcome", ["bounded", "binary"])
+@pytest.mark.parametrize("digits", [15, 1], ids=["distinct scores", "tied scores"])
+@pytest.mark.parametrize("grid", [None, [0.05, 0.45, 0.75]], ids=["shares", "thresholds"])
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.slow
+def test_all_bounds_of_a_path_hold_at_once(outcome, digits, grid):
+    """Also with ties where higher scores are less accurate."""
+    rng, level, n_repeats, n_failed, gaps = np.random.default_rng(0), 0.9, 2000, 0, []
+    everything = np.sort(np.round(rng.uniform(size=400_000), digits))
+    chances = 0.8 - 0.6 * everything
+    means = np.append(np.cumsum(chances[::-1])[::-1] / np.arange(400_000, 0, -1), np.inf)
+    for _ in range(n_repeats):
+        score = np.round(rng.uniform(size=200), digits)
+        value = (rng.uniform(size=200) < 0.8 - 0.6 * score).astype(float)
+        if outcome == "bounded":
+            value = (value + 0.8 - 0.6 * score) / 2
+        policy = AcceptPolicy(0.9, confidence=level, outcome=outcome, grid=grid)
+        path = policy.fit(score, value).path()
+        true = means[everything.searchsorted(path["threshold"])]
+        n_failed += bool((path["bound"].to_numpy() > true).any())
+        gaps.append(true[-1] - path["bound"].iloc[-1])
+    assert n_failed <= binom.ppf(0.999, n_repeats, 1 - level)
+    assert n_failed > n_repeats * (1 - level) / 100  # the test has a chance to fail
+    assert np.mean(gaps) < 0.12  # they say something
+
+
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
 def test_the_target_holds_in_each_group():
     rng, level, target = np.random.default_rng(0), 0.9, 0.75

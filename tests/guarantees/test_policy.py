@@ -91,16 +91,27 @@ def test_says_when_too_few_have_such_scores():
         AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
 
 
-def test_table_of_targets_against_shares(scored):
-    policy = AcceptPolicy(0.8, outcome="binary").fit(*scored)
-    table = policy.table()
-    assert (np.diff(table["share"]) <= 1e-12).all()
-    mine = table.set_index("target").loc[0.8]
-    assert mine["threshold"] == policy.threshold_
-    assert mine["share"] == policy.share_
-    assert policy.table([0.7])["target"].tolist() == [0.7]
-    alone = AcceptPolicy(0.7, outcome="binary").fit(*scored)
-    assert policy.table([0.7])["threshold"].item() == alone.threshold_
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.1, 0.4, 0.40001, 0.9]), st.sampled_from([0.0, 1.0])),
+        min_size=1,
+        max_size=40,
+    ),
+    st.sampled_from([None, [0.4, 0.95]]),
+)
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+def test_a_path_is_that_of_the_loop(pairs, grid):
+    policy = AcceptPolicy(0.8, outcome="binary", grid=grid).fit(*zip(*pairs, strict=True))
+    expected = oracles.accept_path(pairs, grid, 0.05)
+    np.testing.assert_allclose(policy.path(), expected, rtol=0, atol=1e-9)
+    assert policy.table().equals(policy.path())
+
+
+def test_a_path_of_nothing():
+    with warnings.catch_warnings(action="ignore"):
+        policy = AcceptPolicy(0.8).fit([], [])
+    with pytest.raises(InputError, match="at least one labelled instance, got none"):
+        policy.path()
 
 
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
@@ -152,8 +163,6 @@ def test_messages(scored):
     with fails("`grid` must be a list of finite thresholds"):
         AcceptPolicy(0.9, grid=[np.inf]).fit(score, accuracy)
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
-    with fails("`target` .*got 1.5"):
-        policy.table([1.5])
     with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
     with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
@@ -214,16 +223,6 @@ def test_the_bound_of_a_share_holds_with_ties():
     assert missed <= 243  # more than 5 % of 4,000 with a chance of one in a thousand
 
 
-def test_a_table_of_shares(scored):
-    policy = AcceptPolicy(share=0.25, outcome="binary").fit(*scored)
-    table = policy.table()
-    assert "target" not in table
-    assert table["share"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
-    assert (np.diff(table["bound"]) < 0).all()
-    mine = table.iloc[2]
-    assert (mine["threshold"], mine["bound"]) == (policy.threshold_, policy.bound_)
-
-
 def test_each_group_has_the_policy_of_its_own_instances(scored):
     score, accuracy = scored
     groups = np.where(np.arange(3000) % 3 == 0, "small", "large")
@@ -238,9 +237,9 @@ def test_each_group_has_the_policy_of_its_own_instances(scored):
         np.testing.assert_array_equal(accepted[mine], alone.accept(score[mine]))
         assert f"Group {name!r}: {alone.message_}" in str(policy)
         n_accepted += alone.accept(score[mine]).sum()
-        table = policy.table([0.6, 0.7])
+        table = policy.path()
         mine = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
-        assert mine.equals(alone.table([0.6, 0.7]))
+        assert mine.equals(alone.path())
     assert policy.share_ == pytest.approx(n_accepted / 3000)
     assert policy.reached_
 

@@ -269,8 +269,7 @@ def _say_why_not(
     )
 
 
-USUAL_TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
-USUAL_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+N_SHARES = 10  # of a path: its thresholds accept a tenth more each
 
 
 class TargetWarning(UserWarning):
@@ -445,50 +444,65 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             return math.isfinite(self.threshold_)
         return all(policy.reached_ for policy in self.policies_.values())
 
-    def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
-        """Return what other targets, or other shares, would mean: one row for each.
+    def path(self) -> pd.DataFrame:
+        """Return thresholds with lower bounds that hold together: choose any row after looking.
 
-        Each row holds at the policy's confidence alone; to choose one by looking at the table is a
-        choice that the confidence does not cover.
-
-        Parameters
-        ----------
-        values
-            Targets for a policy that has one, shares for one that has a share; None means
-            the usual ones and the policy's own.
+        Without a `grid` the thresholds accept the most confident 10%, 20%, ..., 100% of the
+        calibration set, or fewer where scores are tied. Each bound is a test at an equal part of
+        the error (Bonferroni), so that with probability `confidence` over the calibration set all
+        of them hold at once. Thresholds between the rows carry no bound.
 
         Returns
         -------
         pandas.DataFrame
-            With the columns `target` (if the policy has one), `threshold`, `share`, `accuracy`
-            (mean over the accepted of those fitted to; missing if there are none) and `bound`; and
-            before them `group`, if there are groups.
+            With the columns `threshold` (accept scores of at least this), `share` (of the
+            calibration set), `mean` (accuracy of these; missing if there are none) and `bound`
+            (lower confidence bound on the mean accuracy of new predictions that it accepts); and
+            before them `group`, if there are groups: the bounds hold together in each.
+
+        Notes
+        -----
+        A threshold at an order statistic of the scores accepts scores strictly above it. Given the
+        order statistic, the rows above are an independent sample of what lies above it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.uniform(size=2000)
+        >>> accuracy = (rng.uniform(size=2000) < score).astype(float)
+        >>> policy = AcceptPolicy(target=0.8, outcome="binary").fit(score, accuracy)
+        >>> policy.path().round(2).iloc[[1, 4, 9]]
+           threshold  share  mean  bound
+        1        0.8    0.2  0.93   0.89
+        4        0.5    0.5  0.75   0.72
+        9       -inf    1.0  0.50   0.47
         """
         import pandas as pd
 
         check_is_fitted(self)
         if self.policies_ is not None:
-            parts = {name: policy.table(values) for name, policy in self.policies_.items()}
+            parts = {name: policy.path() for name, policy in self.policies_.items()}
             table = pd.concat(parts, names=["group"]).reset_index(level="group")
             return table.reset_index(drop=True)
-        if values is None and self.share is None:
-            values = np.unique([*USUAL_TARGETS, self.target])
-        elif values is None:
-            values = np.unique([*USUAL_SHARES, self.share])
+        labelled = LabelledScores(self.scores_, self.accuracies_)
+        if len(labelled) == 0:
+            raise InputError("A path needs at least one labelled instance, got none.")
+        if self.grid is None:
+            ranked = np.sort(labelled.scores)[::-1]
+            ranks = len(labelled) * np.arange(1, N_SHARES) // N_SHARES
+            thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
+        else:
+            thresholds = check_grid(self.grid)[::-1]
+        error, test = (1 - self.confidence) / len(thresholds), MEAN_TESTS[self.outcome]
         rows = []
-        for value in np.asarray(values, dtype=np.float64):
-            found = self._choose(float(value))
-            accepted = self.accuracies_[self.scores_ >= found.threshold]
-            rows.append(
-                {
-                    **({"target": value} if self.share is None else {}),
-                    "threshold": found.threshold,
-                    "share": found.share,
-                    "accuracy": accepted.mean() if accepted.size else np.nan,
-                    "bound": found.bound,
-                }
-            )
-        return pd.DataFrame(rows)
+        for threshold in np.unique(thresholds)[::-1]:
+            values = labelled.accepted(threshold)
+            share, mean = values.size / len(labelled), values.mean() if values.size else np.nan
+            rows.append((threshold, share, mean, test.lower_bound(values, error)))
+        return pd.DataFrame(rows, columns=["threshold", "share", "mean", "bound"])
+
+    table = path
 
     def check_parameters(self) -> None:
         """Raise an `InputError` if the policy cannot be fitted with these parameters."""
@@ -511,10 +525,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""
-        # Kept in this order: what is proved of another target or share rests on it.
+        # Kept in this order: the bounds of a path rest on it.
         self.scores_, self.accuracies_ = labelled.scores, labelled.accuracies
         self.n_samples_ = len(labelled)
-        chosen = self._choose(self.target if self.share is None else self.share)
+        chosen = self._choose()
         self.threshold_: Any = chosen.threshold
         self.share_ = chosen.share
         self.bound_: Any = chosen.bound
@@ -536,17 +550,16 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.share_ = n_accepted / max(self.n_samples_, 1)
         self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)
 
-    def _choose(self, value: Any) -> Choice:
-        """Return the threshold for a target, or for a share."""
+    def _choose(self) -> Choice:
+        """Return the threshold for the target, or for the share."""
         test = MEAN_TESTS[self.outcome]
         labelled = LabelledScores(self.scores_, self.accuracies_)
         if self.share is not None:
-            read_number(value, "share", 0, 1, ends="(]")
-            return choose_for_share(labelled, value, self.confidence, test)
-        read_number(value, "target", 0, 1, ends="()")
+            return choose_for_share(labelled, self.share, self.confidence, test)
+        target: float = self.target  # type: ignore[assignment]  # checked by `check_parameters`
         if self.grid is None:
-            grid, starts = GRID, find_starts(GRID, value)
+            grid, starts = GRID, find_starts(GRID, target)
         else:
             grid = check_grid(self.grid)
             starts = np.arange(len(grid))
-        return choose_for_target(labelled, value, self.confidence, test, grid, starts)
+        return choose_for_target(labelled, target, self.confidence, test, grid, starts)
