@@ -119,6 +119,7 @@ def test_processes_and_dask_write_to_s3(folder, bucket, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # Spark warns of pandas 3
 def test_the_recipe_for_spark(folder, monkeypatch):
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     recipe = re.search(r"```\n(from pyspark.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]

@@ -816,15 +816,15 @@ class _GroupReader:
         import pyarrow as pa
 
         opened = _open_parquet(Path(unit.path))
-        wanted = _choose_columns(columns, _column_names(opened.schema_arrow, unit.where))
+        schema = opened.schema_arrow  # made anew at each access, from all columns
+        wanted = _choose_columns(columns, _column_names(schema, unit.where))
         self._unit = unit
         group = unit.row_group or 0
         if group >= opened.metadata.num_row_groups:
             raise _changed(unit)
         self.at = sum(opened.metadata.row_group(before).num_rows for before in range(group))
         self._batches = opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted)
-        fields = [opened.schema_arrow.field(name) for name in wanted]
-        self._rest = pa.schema(fields).empty_table()
+        self._rest = pa.schema([schema.field(name) for name in wanted]).empty_table()
         self._wanted = wanted
 
     def take(self, first_row: int, n_rows: int) -> pa.Table:
