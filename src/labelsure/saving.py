@@ -254,9 +254,9 @@ def _describe(model: Savable) -> dict[str, Any]:
 def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     """Read a model, an estimator or a policy that `save` wrote.
 
-    Nothing in the file is run: a checksum finds damage, and types are compared with exact names
-    before any of them is imported. Decision trees are checked, other values are not: load files
-    from people you trust.
+    Loading executes no code from the file and uses no pickle. A checksum detects damage, and types
+    are checked by their qualified names before they are imported. Values are checked for decision
+    trees only, so load files from people you trust.
 
     Parameters
     ----------
@@ -270,6 +270,10 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     Returns
     -------
     What was saved: e.g. an `AccuracyAwareClassifier`, an `AccuracyEstimator` or an `AcceptPolicy`.
+
+    See Also
+    --------
+    AccuracyAwareClassifier.save : Writes such a file.
 
     Examples
     --------

@@ -55,8 +55,8 @@ def as_distribution(
         Or predicted probabilities, without `X`:
 
         - (n, L) array, DataFrame or tensor of marginals P(y_j = 1), or of logits with
-          ``kind="logit"``. Marginals are estimates and kept 2**-24 off 0 and 1, those of models
-          too; logits are kept as they are;
+          ``kind="logit"``. Marginals, also those of models, are clipped to
+          [2**-24, 1 - 2**-24]; logits are not clipped;
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
@@ -71,11 +71,22 @@ def as_distribution(
     label_names
         One for each label; DataFrames and classifiers of labelsure bring their own.
 
+    Returns
+    -------
+    LabelsetDistribution
+        A batch with one distribution per row.
+
     Warns
     -----
     ProbabilityWarning
         Where a label has the probability 0 or 1 in every row, or rows of marginals sum to one as
         those of a softmax do.
+
+    See Also
+    --------
+    PrecomputedProbabilities : The same as an estimator with `fit`, for pipelines.
+    confidence : How sure a distribution is.
+    decide : The labelset with the highest expected accuracy.
 
     Examples
     --------

@@ -36,7 +36,7 @@ from labelsure.labelsets.rows import check_label_order
 
 
 class BinaryRelevance(LabelsetClassifier):
-    """Independent labels: one base learner for each.
+    """Binary relevance: one base learner per label, labels independent given x.
 
     Parameters
     ----------
@@ -57,6 +57,16 @@ class BinaryRelevance(LabelsetClassifier):
         The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    See Also
+    --------
+    EnsembleOfClassifierChains : Models the dependence of labels.
+    LabelwiseCalibration : Calibrates the probability of each label.
+
+    Notes
+    -----
+    Tsoumakas and Katakis (2007), Multi-label classification: an overview, International Journal of
+    Data Warehousing and Mining 3.
 
     Examples
     --------
@@ -93,7 +103,7 @@ class BinaryRelevance(LabelsetClassifier):
 
 
 class ProbabilisticClassifierChain(LabelsetClassifier):
-    """Each label depends on all earlier ones of the chain.
+    """Classifier chain: each label depends on x and on all earlier labels of the chain.
 
     Parameters
     ----------
@@ -119,6 +129,18 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    See Also
+    --------
+    EnsembleOfClassifierChains : A mixture of chains in random orders.
+    BinaryRelevance : Independent labels.
+
+    Notes
+    -----
+    Read, Pfahringer, Holmes and Frank (2011), Classifier chains for multi-label classification,
+    Machine Learning 85, doi:10.1007/s10994-011-5256-5.
+    Dembczyński, Cheng and Hüllermeier (2010), Bayes optimal multilabel classification via
+    probabilistic classifier chains, ICML.
 
     Examples
     --------
@@ -187,7 +209,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
         Base learner with `predict_proba`; None means logistic regression. Linear ones are much
         the fastest to predict with.
     n_chains
-        How many.
+        Number of chains.
     bootstrap
         Fit each chain on as many instances as there are, drawn with replacement (and with
         probabilities in proportion to `sample_weight`). False: on all of them.
@@ -206,6 +228,17 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
         The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    See Also
+    --------
+    ProbabilisticClassifierChain : A single chain with a fixed order.
+    BinaryRelevance : Independent labels.
+    labelsure.classifiers.ClassifierTrellis : Each label depends on a few others only.
+
+    Notes
+    -----
+    Read, Pfahringer, Holmes and Frank (2011), Classifier chains for multi-label classification,
+    Machine Learning 85, doi:10.1007/s10994-011-5256-5.
 
     Examples
     --------

@@ -32,16 +32,16 @@ LEAST_SHARE = 1e-6
 class LabelPowerset(LabelsetClassifier):
     """One multi-class learner, whose classes are the labelsets seen in training.
 
-    A labelset that was not seen is as likely as independent labels with the same marginals make
-    it, times a share that is chosen by the likelihood of instances held out.
+    The distribution is a mixture with independent labels of the same marginals, so that unseen
+    labelsets have a positive probability. `share` is the weight of the independent labels.
 
     Parameters
     ----------
     estimator
         Multi-class learner with `predict_proba`; None means logistic regression.
     share
-        Of the independent labels, above 0 and at most 1; None chooses it by 5 folds, whose fits
-        come on top.
+        Weight of the independent labels in the mixture, in (0, 1]. None chooses it by 5-fold
+        cross-validated likelihood, which takes five more fits.
     n_jobs
         How many folds are fitted at a time, as in joblib.
     random_state
@@ -59,6 +59,17 @@ class LabelPowerset(LabelsetClassifier):
         How far the marginals of these are kept off 0 and 1.
     classes_, label_names_, n_features_in_, feature_names_in_
         As in `BinaryRelevance`.
+
+    See Also
+    --------
+    EnsembleOfClassifierChains : Dependence of labels without a class per labelset.
+    labelsure.distributions.SmoothedTable : The distribution that it predicts.
+
+    Notes
+    -----
+    Tsoumakas and Katakis (2007), Multi-label classification: an overview, International Journal of
+    Data Warehousing and Mining 3. The mixture with independent labels gives unseen labelsets a
+    positive probability.
 
     Examples
     --------

@@ -31,17 +31,18 @@ from labelsure.labelsets.rows import (
 
 
 class PrecomputedProbabilities(LabelsetPredictor):
-    """A classifier whose X *is* what another system predicted: nothing is left to be learned.
+    """Stand-in for a classifier: X holds the probabilities that another system predicted.
 
-    With it whatever takes a classifier takes probabilities that came from anywhere.
+    Use it wherever a classifier is expected. `fit` learns nothing but the names of the labels.
 
     Parameters
     ----------
     kind
         What X holds:
 
-        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1; or a scipy sparse
-          matrix of those that are listed out of very many labels, see `SparseIndependentLabels`;
+        - "marginal": (n, L) probabilities P(y_j = 1), clipped to [2**-24, 1 - 2**-24]; or a scipy
+          sparse matrix of those that are listed out of very many labels, see
+          `SparseIndependentLabels`;
         - "logit": (n, L) logits of these, likewise;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
@@ -65,6 +66,11 @@ class PrecomputedProbabilities(LabelsetPredictor):
         The columns of a DataFrame X of marginals or logits, None for others.
     n_features_in_
         How many columns X has (the labels of a vote).
+
+    See Also
+    --------
+    as_distribution : The same without `fit`, for one array.
+    AccuracyAwareClassifier : Takes this in place of a classifier.
 
     Examples
     --------

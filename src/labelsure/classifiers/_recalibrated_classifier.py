@@ -46,10 +46,10 @@ METHODS = ("auto", "dependence")
 
 
 class RecalibratedClassifier(LabelsetPredictor):
-    """A classifier and a recalibration of what it predicts, learned from held-out instances.
+    """Classifier with recalibrated joint probabilities, fitted to held-out predictions.
 
-    The recalibration is kept if it makes the true labelsets of held-out instances more likely; its
-    own `gate` says how sure that must be. Otherwise distributions stay as they are.
+    The recalibration is kept if it raises the log-likelihood of held-out labelsets; its `gate` says
+    by how much. Otherwise distributions stay unchanged.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         for models that only say how likely each label is. Or a recalibration, not fitted, e.g.
         ``TemperatureScaling()``.
     cv
-        How many folds.
+        Number of folds.
     random_state
         Seed of the folds; an int makes them the same in every call.
 
@@ -80,6 +80,17 @@ class RecalibratedClassifier(LabelsetPredictor):
         None where "auto" has nothing to learn.
     classes_, label_names_
         As of all classifiers.
+
+    See Also
+    --------
+    AccuracyAwareClassifier : Recalibrates by itself (`recalibration="auto"`).
+    TemperatureScaling : One temperature for a whole distribution.
+    LabelwiseCalibration : Platt scaling of each label.
+
+    Notes
+    -----
+    Recalibration is fitted by cross-fitting (out-of-fold predictions), so that no row calibrates
+    its own prediction.
 
     Examples
     --------

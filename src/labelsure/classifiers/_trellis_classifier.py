@@ -157,7 +157,7 @@ _PLACEMENTS: dict[str, Placement] = {"mutual_info": _by_information, "random": _
 
 
 class ClassifierTrellis(LabelsetClassifier):
-    """Labels in a grid: each depends on its neighbours to the left and above.
+    """Classifier trellis: labels in a grid, each depends on its left and upper neighbours.
 
     Parameters
     ----------
@@ -191,6 +191,15 @@ class ClassifierTrellis(LabelsetClassifier):
         The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    See Also
+    --------
+    EnsembleOfClassifierChains : Each label depends on all earlier ones of its chain.
+
+    Notes
+    -----
+    Read, Martino, Olmos and Luengo (2015), Scalable multi-output label prediction: from classifier
+    chains to classifier trellises, Pattern Recognition 48, arXiv:1501.04870.
 
     Examples
     --------

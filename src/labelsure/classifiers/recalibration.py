@@ -315,6 +315,12 @@ class TemperatureScaling(Recalibration):
         Size of the calibration set, and how many instances are left out because their truth has
         probability 0.
 
+    See Also
+    --------
+    LabelwiseCalibration : Platt scaling of each label, for independent labels.
+    RecalibratedClassifier : A classifier and its recalibration in one estimator.
+    LabelsetDistribution.temper : Apply a temperature that you already know.
+
     Notes
     -----
     Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks,
@@ -427,6 +433,16 @@ class LabelwiseCalibration(Recalibration):
         (2, L) slope and intercept of the logit of each label.
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
         As of `TemperatureScaling`.
+
+    See Also
+    --------
+    TemperatureScaling : One temperature, for chains, trellises and tables.
+    RecalibratedClassifier : A classifier and its recalibration in one estimator.
+
+    Notes
+    -----
+    Platt (1999), Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods, Advances in Large Margin Classifiers.
 
     Examples
     --------

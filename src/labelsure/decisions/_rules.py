@@ -87,7 +87,7 @@ class Decisions(NamedLabelsets):
 def expected_accuracy(
     dist: LabelsetDistribution, Y_pred: Any = None, *, metric: MetricLike, empty: float = 1.0
 ) -> Expected:
-    """Return the mean accuracy of given labelsets under the distribution itself.
+    """Compute the expected accuracy of labelsets under the classifier's own distribution.
 
     Parameters
     ----------
@@ -107,6 +107,18 @@ def expected_accuracy(
         `value`, and the bounds `low` and `high`, each (n,), which are the value itself where it is
         exact; `method` says how each was computed. It is an array of the values where one is
         expected.
+
+    See Also
+    --------
+    decide : The labelset that maximises it.
+    AccuracyEstimator : The same, calibrated on labelled rows.
+    accuracy : Actual accuracy, once the truth is known.
+
+    Notes
+    -----
+    Expected F1 of independent labels: Ye, Chai, Lee and Chieu (2012), Optimizing F-measures: a tale
+    of two approaches, ICML, arXiv:1206.4625. The plug-in estimate is as good as the distribution:
+    an overconfident classifier overestimates its accuracy.
 
     Examples
     --------
@@ -153,6 +165,12 @@ def decide(
         `labelsets`, `gap`, `abstentions`, `label_names` and `index`; an array of the labelsets
         where one is expected.
 
+    See Also
+    --------
+    expected_accuracy : Expected accuracy of labelsets that you chose.
+    LabelThresholds : Thresholds on single labels instead.
+    AccuracyAwareClassifier : Predicts by this rule by default.
+
     Notes
     -----
     The `gap` is 0 where the decision is exact, which it is but for the Jaccard of more labels than
@@ -161,6 +179,10 @@ def decide(
     labelsets: the answer is the same on every machine. The bound is certain, but for Hamming where
     marginals come from draws: there it is a 95% bound, from intervals that hold for all labels of
     an instance together.
+
+    The F1 optimum is exact for any joint: Dembczyński, Waegeman, Cheng and Hüllermeier (2011), An
+    exact algorithm for F-measure maximization, NIPS. For independent labels see Ye, Chai, Lee and
+    Chieu (2012), Optimizing F-measures: a tale of two approaches, ICML, arXiv:1206.4625.
 
     Examples
     --------

@@ -65,6 +65,25 @@ class LabelsetDistribution(ABC):
         The size of the batch and the number of labels.
     label_names
         One for each label; None where they have none.
+
+    See Also
+    --------
+    as_distribution : Make one from a model or from probabilities.
+    IndependentLabels : Labels that are independent given x.
+    DenseDistribution : All 2**L probabilities.
+    LabelsetTable : Some labelsets with their probabilities.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, LabelsetDistribution
+    >>> dist = IndependentLabels([[0.9, 0.2], [0.4, 0.7]], label_names=["cat", "dog"])
+    >>> isinstance(dist, LabelsetDistribution), len(dist)
+    (True, 2)
+    >>> dist.mode()
+    array([[1, 0],
+           [0, 1]], dtype=int8)
+    >>> dist[1:].top(2).probabilities.round(2)
+    array([[0.42, 0.28]])
     """
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
@@ -424,9 +443,7 @@ def confidence(
     candidates: str | Sequence[str] | None = None,
     bounds: bool = False,
 ) -> pd.DataFrame:
-    """Return how sure the distribution is, one row for each instance, one column a candidate.
-
-    The rows have the index of the distribution, if it has one.
+    """Compute the confidence candidates of each distribution.
 
     Parameters
     ----------
@@ -436,6 +453,23 @@ def confidence(
         Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
     bounds
         Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per instance, one column per candidate, with the index of the distribution.
+
+    See Also
+    --------
+    AccuracyEstimator : Turn candidates into calibrated estimates.
+    expected_accuracy : Expected value of a metric, in place of a candidate.
+
+    Notes
+    -----
+    The candidates are highest probability (HP), top gap (TG), Shannon entropy (SE), collision
+    entropy (CE), min-entropy (ME), Gini impurity (GI) and chi-squared (CS), each scaled to [0, 1]
+    with 1 for certainty: Park and Read, Estimating multi-label accuracy using labelset
+    distributions.
 
     Examples
     --------

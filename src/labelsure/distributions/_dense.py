@@ -32,7 +32,7 @@ from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 
 class DenseDistribution(LabelsetDistribution):
-    """Distributions given by all their probabilities.
+    """Joint distributions given by the probabilities of all 2**L labelsets.
 
     Parameters
     ----------
@@ -45,6 +45,12 @@ class DenseDistribution(LabelsetDistribution):
     copy
         Keep a copy of the probabilities. False saves that memory where an array of float32 or
         float64 is large: it is used as it is, so that a later change of it changes the answers.
+
+    See Also
+    --------
+    LabelsetTable : Only some labelsets have a positive probability.
+    IndependentLabels : Probabilities of single labels.
+    as_distribution : Make a distribution from a model or from probabilities.
 
     Examples
     --------

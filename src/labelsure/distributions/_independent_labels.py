@@ -366,7 +366,7 @@ class Independent(LabelsetDistribution):
 
 
 class IndependentLabels(Independent):
-    """Distributions whose labels are independent: binary relevance, sigmoid heads.
+    """Distributions of independent labels, such as binary relevance or sigmoid outputs.
 
     Parameters
     ----------
@@ -375,6 +375,17 @@ class IndependentLabels(Independent):
         names.
     label_names
         One for each label.
+
+    See Also
+    --------
+    SparseIndependentLabels : The same for thousands to millions of labels.
+    DenseDistribution : Joint probabilities of all labelsets.
+    as_distribution : Make a distribution from a model or from probabilities.
+
+    Notes
+    -----
+    The number of labels follows a Poisson-binomial distribution, from which expected F1 and Jaccard
+    are computed in polynomial time; see `expected_accuracy`.
 
     Examples
     --------
@@ -504,11 +515,11 @@ FEW_LABELS = 64
 
 
 class SparseIndependentLabels(Independent):
-    """Distributions of independent labels, very many, of which few are listed for each instance.
+    """Independent labels in extreme multi-label problems: few of very many labels are listed.
 
-    Tagging systems and others of extreme classification give some hundred scores out of 10**4 to
-    10**6 labels. Everything here costs what is listed: labelsets come as a
-    `scipy.sparse.csr_array`, and so may truths and predictions. See `docs/howto/extreme.md`.
+    Extreme classifiers score a few hundred out of 10**4 to 10**6 labels. Memory and time grow with
+    the listed labels only. Labelsets are returned as a `scipy.sparse.csr_array`, and truths and
+    predictions may be sparse as well.
 
     Parameters
     ----------
@@ -517,11 +528,16 @@ class SparseIndependentLabels(Independent):
     n_labels
         How many labels there are; None means as many as `marginals` has columns.
     floor
-        How probable each label is that is not listed, less than 1/2. Listed ones are at least as
-        probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
+        Probability of each label that is not listed, below 1/2. Listed ones are clipped to
+        [floor, 1 - min(floor, 2**-24)], so that no labelset is impossible; 0 clips nothing.
         `suggest_floor` finds one from labelled instances.
     label_names
         One for each label; None where they have none.
+
+    See Also
+    --------
+    IndependentLabels : The same with all labels listed.
+    labelsure.distributions.suggest_floor : Choose `floor` from labelled rows.
 
     Examples
     --------

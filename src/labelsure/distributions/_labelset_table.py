@@ -144,7 +144,7 @@ def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Prof
 
 
 class LabelsetTable(LabelsetDistribution):
-    """Distributions given by the labelsets that they can take: votes, beams, draws.
+    """Distributions with few possible labelsets: votes of a forest, beams, sampled answers.
 
     Parameters
     ----------
@@ -158,6 +158,11 @@ class LabelsetTable(LabelsetDistribution):
     normalise
         Divide the probabilities of each instance by their sum instead of refusing those that do
         not sum to one.
+
+    See Also
+    --------
+    DenseDistribution : All 2**L probabilities.
+    as_distribution : Make a distribution from a model or from probabilities.
 
     Examples
     --------

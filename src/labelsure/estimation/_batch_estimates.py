@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated mean accuracy of a batch and an interval for the mean that will come out.
+    """Estimated mean accuracy of a batch, with a confidence interval.
 
     Parameters
     ----------
@@ -30,24 +30,27 @@ class Estimate:
     n_samples
         The size of the batch.
     level
-        How often such an interval covers the batch's mean accuracy.
+        Confidence level of the interval.
     spread
         The standard deviation of the estimates within the batch; NaN for a measure of the whole
         batch, such as micro-F1, to which instances have no estimates of their own.
     quantity
         What is estimated, such as "mean F1".
     basis
-        What the number rests on, in words.
+        How the estimate was made, in words.
     effective_size
-        How many labelled instances of equal weight those amount to that were weighted for this
-        batch; None where they were not.
+        Effective sample size of the importance-weighted calibration set; None without weights.
     n_labelled
         How many instances of the batch itself were labelled.
     shift
         The `ShiftTest` of the batch, where there was one.
     untested
-        Why the batch was not compared with the calibration set; empty where it was, and where
-        nobody asked.
+        Why the shift test was skipped; empty if it ran or was not requested.
+
+    See Also
+    --------
+    AccuracyEstimator.estimate : Returns one.
+    AccuracyAwareClassifier.estimate : Returns one, from features.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class BatchSettings(TypedDict, total=False):
 
 
 class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
-    """Estimate how accurate predicted labelsets are, from labelled examples of how they did.
+    """Estimate the accuracy of predicted labelsets, calibrated on labelled rows.
 
     Parameters
     ----------
@@ -125,6 +125,21 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         The `Estimate` for the instances that it was fitted to.
     labelset_frequencies_
         The labelsets of the training data and how often each occurs, None without `Y_train`.
+
+    See Also
+    --------
+    AccuracyAwareClassifier : Fits classifier, estimator and policy together.
+    expected_accuracy : Expected accuracy under the distribution, nothing fitted.
+    reliability : Compare estimates with actual accuracies.
+    shift_test : Test whether a batch is like the calibration set.
+
+    Notes
+    -----
+    Logistic regression on confidence candidates is the method of Park and Read, Estimating
+    multi-label accuracy using labelset distributions. With labels of some rows, `estimate` uses
+    prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023),
+    Prediction-powered inference, Science 382, arXiv:2301.09633. Its interval for few labels is by
+    betting: Waudby-Smith and Ramdas (2024), arXiv:2010.09686.
 
     Examples
     --------

@@ -73,20 +73,31 @@ def reliability(
     *,
     level: float = 0.95,
 ) -> Reliability:
-    """Compare estimated with actual accuracies, interval by interval.
+    """Compare estimated with actual accuracies in bins: a reliability diagram.
 
     Parameters
     ----------
     estimated, accuracy
-        (n,) numbers in [0, 1].
+        (n,) estimated and actual accuracies in [0, 1].
     bins
-        A number of intervals of equal width on [0, 1], or their edges from 0 to 1.
+        Number of bins of equal width on [0, 1], or their edges from 0 to 1.
     level
-        Of the intervals for the mean accuracy (Wilson's, with the variance that is there).
+        Confidence level of the Wilson intervals for the mean accuracy of each bin.
 
     Returns
     -------
     Reliability
+        `table` with one row per bin, `expected_calibration_error`, and `plot`.
+
+    See Also
+    --------
+    AccuracyEstimator : Makes the estimates.
+    accept_curve : Accuracy against the share accepted.
+
+    Notes
+    -----
+    Intervals follow Wilson (1927), Probable inference, the law of succession, and statistical
+    inference, Journal of the American Statistical Association 22.
 
     Examples
     --------

@@ -592,11 +592,10 @@ def weighted_interval(
 def shift_test(
     reference: Any, batch: Any, Y_pred: Any = None, *, random_state: int = 0
 ) -> ShiftTest:
-    """Test whether a batch is like a reference: as probable, as certain, with the same labels.
+    """Test for covariate and label shift between a batch and a reference.
 
     Compared are the candidates, the number of predicted labels and the probability of each label.
-    Two batches that are alike in all of these may still differ in their true labels, which nothing
-    but labels can show.
+    Concept drift cannot be detected without labels.
 
     Parameters
     ----------
@@ -609,7 +608,23 @@ def shift_test(
     Y_pred
         What was predicted for the batch; None means the mode, or what the reference decides by.
     random_state
-        Seed of the halves, one of which teaches the classifier that tells both apart.
+        Seed of the split into halves: one trains the classifier that separates batch and reference,
+        the other tests it.
+
+    Returns
+    -------
+    ShiftTest
+        `auc`, `p_value`, and `moved`, a table of the columns that differ most.
+
+    See Also
+    --------
+    AccuracyEstimator.estimate : Runs this test on every batch.
+    monitor : Tests each chunk of a stream.
+
+    Notes
+    -----
+    A classifier two-sample test: Lopez-Paz and Oquab (2017), Revisiting classifier two-sample
+    tests, ICLR, arXiv:1610.06545.
 
     Examples
     --------

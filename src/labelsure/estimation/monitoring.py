@@ -57,10 +57,9 @@ def monitor(
     level: float = 0.95,
     band_level: float = 0.997,
 ) -> pd.DataFrame:
-    """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
+    """Estimate the accuracy of each chunk of an unlabelled stream and flag unusual chunks.
 
-    It sees harder and other inputs, but not labels that drift while inputs do not: nothing can see
-    these without labels (`docs/howto/monitoring.md`).
+    It detects covariate shift. Concept drift cannot be detected without labels.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ def monitor(
         What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
         fitted to; a cross-fitted model needs one.
     level
-        Of the interval for each chunk's mean accuracy.
+        Confidence level of the interval for each chunk's mean accuracy.
     band_level
         How often a chunk like the reference stays within the band; the rest are false alarms.
 
@@ -90,6 +89,11 @@ def monitor(
         be trusted" or "not tested"; `auc` and `moved` say how much and what. Where inputs have
         changed, `weighted`, `weighted_low` and `weighted_high` are the estimate by weighted
         labelled instances, missing where these are too few.
+
+    See Also
+    --------
+    shift_test : Compare one batch with a reference.
+    AccuracyAwareClassifier.monitor : The same for features.
 
     Examples
     --------

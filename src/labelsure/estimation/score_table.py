@@ -107,13 +107,18 @@ N_MARGINAL_DRAWS = 1000  # of chains with many labels: a standard error of at mo
 
 
 class ScoreTable:
-    """Predictions, what is known of each before the truth is, and how they compare with it.
+    """Predictions with candidates, expected accuracies and, if known, counts against the truth.
 
     Parameters
     ----------
     frame
         A DataFrame with columns of `labelsure.estimation.score_table.COLUMNS`; each is missed only
         when it is needed. A distribution becomes a table by `from_distribution`.
+
+    See Also
+    --------
+    AccuracyEstimator : Can be fitted to one.
+    confidence : The candidates alone.
 
     Examples
     --------

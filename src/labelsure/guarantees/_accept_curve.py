@@ -108,7 +108,7 @@ class AcceptCurve:
 
 
 def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
-    """Return the mean accuracy of what is accepted, from the most confident prediction on.
+    """Compute the accuracy-rejection curve: mean accuracy against the share accepted.
 
     Predictions with equal scores cannot be told apart and are accepted together: one row for each
     distinct score. The curve is a step function: an instance counts with the mean accuracy of the
@@ -125,6 +125,16 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     -------
     AcceptCurve
         With a `table`, the `area` under the curve, and `plot`.
+
+    See Also
+    --------
+    AcceptPolicy : A threshold with a guarantee.
+    reliability : Estimated against actual accuracy.
+
+    Notes
+    -----
+    Also called accuracy-rejection or risk-coverage curve: El-Yaniv and Wiener (2010), On the
+    foundations of noise-free selective classification, Journal of Machine Learning Research 11.
 
     Examples
     --------

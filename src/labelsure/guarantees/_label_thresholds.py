@@ -22,7 +22,7 @@ MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, 
 
 
 class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
-    """Predict the labels whose probability reaches a threshold: what most people do.
+    """Predict the labels whose probability reaches a threshold.
 
     `labelsure.decide` finds the best labelset of each instance from its whole distribution;
     thresholds see single labels only. They are chosen on labelled instances that are new to the
@@ -31,12 +31,11 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     rule
-        - "one": one threshold for all labels, of all that there are the one with the highest mean
-          accuracy;
-        - "each": a threshold for each label, improved one at a time, from the single one on, until
-          none helps the mean accuracy any more;
-        - "mean_size": the one threshold whose predictions have as many labels in the mean as the
-          truth;
+        - "one": one threshold for all labels, the one with the highest mean accuracy;
+        - "each": a threshold per label, by coordinate ascent on the mean accuracy from the single
+          threshold;
+        - "mean_size": one threshold, chosen so that predictions have as many labels on average as
+          the truth;
         - "top_k": the k most probable labels of every instance.
     metric
         What they are chosen for: "exact", "hamming", "jaccard", "f1", or a function of
@@ -55,6 +54,11 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         The labels that they were chosen for.
     accuracy_
         The mean accuracy on the instances that it was fitted to.
+
+    See Also
+    --------
+    decide : The best labelset under the whole distribution.
+    AccuracyAwareClassifier : Takes fitted thresholds as `decision`.
 
     Examples
     --------

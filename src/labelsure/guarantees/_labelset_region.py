@@ -355,6 +355,12 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     message_
         What holds, in a sentence.
 
+    See Also
+    --------
+    AcceptPolicy : Accept whole predictions with an accuracy guarantee.
+    decide : Abstain on single labels by cost, without a guarantee.
+    PartialLabelsets : Certain, possible and open labels.
+
     Notes
     -----
     Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world; Angelopoulos, Bates,

@@ -277,22 +277,22 @@ class TargetWarning(UserWarning):
 
 
 class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
-    """Accept predictions whose score is high enough, for a target or for a capacity.
+    """Accept predictions whose score reaches a threshold, with an accuracy guarantee.
 
-    With a `target` the policy accepts as many as are proved to reach it: with probability at least
-    `confidence` over the calibration set, accepted predictions have a mean accuracy of at least
-    `target`, in expectation over new instances of the same kind (not in every batch). With a
-    `share` it accepts that share, and `bound_` is a lower confidence bound on their mean accuracy.
+    With a `target`, the policy chooses the lowest threshold that passes a test: with probability at
+    least `confidence` over the calibration set, accepted predictions have a mean accuracy of at
+    least `target`, in expectation over new instances of the same population (not in every batch).
+    With a `share` it accepts that share, and `bound_` is a lower confidence bound on their mean
+    accuracy.
 
-    The labelled instances must be new to the classifier and to whatever made the scores.
-    `docs/howto/selective_prediction.md` says it in plain words.
+    Neither the classifier nor the score may have been fitted to the calibration set.
 
     Parameters
     ----------
     target
-        The mean accuracy that the accepted predictions shall reach.
+        Mean accuracy that accepted predictions must reach, in (0, 1). Give `target` or `share`.
     confidence
-        The probability with which they do.
+        Probability, over the draw of the calibration set, that the guarantee holds.
     outcome
         "bounded" for accuracies anywhere in [0, 1]; "binary" for exact match, where an exact
         test needs fewer instances.
@@ -301,7 +301,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         from the target on downwards, as suits estimated accuracies. Scores of another kind need a
         grid of their own, of few thresholds: each of them gets an equal part of the error.
     share
-        Instead of a target: the share of the predictions to accept, in (0, 1].
+        Share of predictions to accept, in (0, 1], instead of a target.
     random_state
         Seed of the order in which the test for "bounded" sees the accuracies. They must not
         come in an order that depends on the scores, so they are shuffled.
@@ -311,15 +311,29 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     threshold_
         Accept scores of at least this; infinite if no threshold passes.
     share_
-        The share of the instances fitted to that it accepts.
+        Share of the calibration set that the policy accepts.
     bound_
-        Lower confidence bound on the mean accuracy of accepted predictions: the target, or what
-        a share allows to say; missing if no threshold passes.
+        Lower confidence bound on the mean accuracy of accepted predictions; equal to the target
+        where there is one, NaN if no threshold passes.
     message_
-        What was found, in a sentence.
+        The result in one sentence.
     policies_
         The policy of each group, if it was fitted with groups, else None. Then `threshold_` and
         `bound_` are dicts with one entry for each group.
+
+    See Also
+    --------
+    AccuracyAwareClassifier : Fits a classifier, the score and a policy together.
+    accept_curve : Accuracy against the share accepted, without a guarantee.
+    LabelsetRegion : Conformal prediction sets instead of accepting or referring.
+
+    Notes
+    -----
+    Each threshold is a hypothesis, "the mean accuracy above it is below the target", and multiple
+    testing keeps the familywise error below 1 - `confidence`: Angelopoulos, Bates, Candès, Jordan
+    and Lei (2021), Learn then test, arXiv:2110.01052. Bounded metrics use a betting test:
+    Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, Journal
+    of the Royal Statistical Society B 86, arXiv:2010.09686. Exact match uses the binomial tail.
 
     Examples
     --------
@@ -333,7 +347,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     >>> policy.accept([0.5, 0.9])
     array([False,  True])
 
-    Four fifths are to be accepted, whatever their accuracy:
+    Accept 80% of predictions and bound their accuracy:
 
     >>> policy = AcceptPolicy(share=0.8, outcome="binary").fit(score, accuracy)
     >>> print(f"{policy.threshold_:.2f}, with a mean accuracy of at least {policy.bound_:.2f}")

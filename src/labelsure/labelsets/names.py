@@ -139,7 +139,7 @@ def read_labelsets(
     sep: str | None = None,
     sparse: bool = False,
 ) -> NamedLabelsets:
-    """Read labelsets in any of the forms that people have them in.
+    """Read labelsets from arrays, tables, sparse matrices or lists of label names.
 
     Parameters
     ----------
@@ -159,6 +159,16 @@ def read_labelsets(
         What stands between the names in a string.
     sparse
         Whether the rows are wanted as a `scipy.sparse.csr_array`, for very many labels.
+
+    Returns
+    -------
+    NamedLabelsets
+        `labelsets`, (n, L) zeros and ones; `label_names`; and `index`, the names of the rows.
+
+    See Also
+    --------
+    read_dataset : Read features and labelsets from a file.
+    accuracy : Takes labelsets in all of these forms.
 
     Examples
     --------

@@ -27,19 +27,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PartialLabelsets:
-    """Labelsets of which some labels may be open: neither said to be there nor said to be absent.
+    """Labelsets with abstentions: each label is present, absent or open.
 
     Parameters
     ----------
     values
-        (n, L): 1 where a label is certain to be there, 0 where it is certain to be absent, -1
-        where it is open.
+        (n, L): 1 where a label is present, 0 where it is absent, -1 where it is open.
     label_names
         One for each label; None where they have none.
     index
         The names of the rows; None where they are only counted.
     gap
         (n,) by how much, at most, each answer is below the best possible, where that is known.
+
+    See Also
+    --------
+    decide : Abstains on single labels with `open_cost` or `skeptical`.
+    LabelsetRegion : Abstains with a coverage guarantee.
+
+    Notes
+    -----
+    Partial abstention: Nguyen and Hüllermeier (2020), Reliable multilabel classification:
+    prediction with partial abstention, AAAI, arXiv:1904.09235.
 
     Examples
     --------

@@ -267,7 +267,7 @@ class OpenLabels(Protocol):
 def accuracy(
     Y_true: ArrayLike, Y_pred: ArrayLike | OpenLabels, metric: MetricLike, *, empty: float = 1.0
 ) -> Floats:
-    """Return the accuracy of each prediction, once the truth is known.
+    """Compute the accuracy of each prediction against its truth.
 
     Parameters
     ----------
@@ -285,6 +285,12 @@ def accuracy(
     Returns
     -------
     numpy.ndarray of shape (n,)
+        One value per row; its mean is the example-based metric.
+
+    See Also
+    --------
+    expected_accuracy : Expected accuracy, before the truth is known.
+    AccuracyEstimator : Calibrated estimates of it.
 
     Examples
     --------

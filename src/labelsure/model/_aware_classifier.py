@@ -162,9 +162,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     Parameters
     ----------
     estimator
-        What `as_distribution` takes, not fitted: it is cloned and fitted. Or a fitted model in
-        `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then nothing is trained and
-        every row of `fit` is for calibration. None means `EnsembleOfClassifierChains`.
+        Unfitted classifier of any kind that `as_distribution` accepts; `fit` fits a clone. Or a
+        fitted model in `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then
+        nothing is trained and every row of `fit` is for calibration. None means
+        `EnsembleOfClassifierChains`.
     metric
         The accuracy: "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1]. `estimate` also answers for others. Recall and
@@ -218,6 +219,19 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         What the policy accepts, whether that is guaranteed, and which decisions are judged.
     card_
         A `ModelCard`: data sizes, metric, target, guarantee, calibration.
+
+    See Also
+    --------
+    AccuracyEstimator : The estimates alone, for distributions that you already have.
+    AcceptPolicy : The threshold alone, for any score.
+    LabelsetRegion : The prediction sets alone.
+    PrecomputedProbabilities : Stands in for a classifier where you only have probabilities.
+
+    Notes
+    -----
+    Estimates follow Park and Read, Estimating multi-label accuracy using labelset distributions.
+    Guarantees follow Angelopoulos et al. (2021), Learn then test, arXiv:2110.01052; see
+    `AcceptPolicy`.
 
     Examples
     --------

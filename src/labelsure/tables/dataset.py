@@ -59,6 +59,12 @@ class Dataset:
         SHA-256 of the source file, or of the values where there is no file. A part of a data set
         keeps the checksum of the whole.
 
+    See Also
+    --------
+    load_dataset : Load a built-in data set by name.
+    read_dataset : Read a data set from a file.
+    split_dataset : Split it into training and test rows.
+
     Examples
     --------
     >>> data = Dataset([[0.5], [1.5], [2.5]], [[1, 0], [1, 1], [0, 0]], ["sunny", "warm"])
@@ -232,12 +238,12 @@ def split_dataset(
     Parameters
     ----------
     data
-        What to split.
+        The data set to split.
     test_size
-        A share of the instances, or how many.
+        Share of the rows in the test part (float), or their number (int).
     stratified
-        Whether every label shall be as frequent in one part as in the other, as nearly as can be
-        (iterative stratification). The size of the parts is then met only nearly.
+        Whether to keep the frequency of each label nearly equal in both parts (iterative
+        stratification, extra `study`). The sizes of the parts are then approximate.
     random_state
         Seed, generator or None. The same seed gives the same parts.
 
@@ -246,6 +252,16 @@ def split_dataset(
     train, test : Dataset
         Their rows in the order of `data`. `labelsure.tables.dataset.split_rows` gives the row
         numbers.
+
+    See Also
+    --------
+    Dataset : What is split.
+    load_dataset : Load a built-in data set by name.
+
+    Notes
+    -----
+    `stratified` uses iterative stratification: Sechidis, Tsoumakas and Vlahavas (2011), On the
+    stratification of multi-label data, ECML PKDD.
 
     Examples
     --------

@@ -204,6 +204,11 @@ def read_dataset(
     Dataset
         Missing features are NaN and left to your pipeline; missing labels are refused.
 
+    See Also
+    --------
+    load_dataset : Load a data set by name.
+    read_labelsets : Read labelsets that are already in memory.
+
     Examples
     --------
     >>> import tempfile, pathlib
@@ -455,8 +460,8 @@ def make_labelsets(
         The expected number of labels of an instance, over the features drawn; strictly between 0
         and `n_labels`. None: a third of the labels.
     noise
-        From 0 to 1: how much of what the features say is taken away. At 1 they say nothing, and
-        all instances have the same distribution.
+        Share of the features' information to remove, from 0 to 1. At 1 the labels do not depend
+        on the features.
     random_state
         Seed, generator or None.
 
@@ -466,6 +471,11 @@ def make_labelsets(
         Its `Y` is one draw from `truth` for each instance.
     truth : TrellisDistribution
         The distribution of each instance; exact for any number of labels.
+
+    See Also
+    --------
+    load_dataset : Real data sets by name.
+    expected_accuracy : The true expected accuracy, from `truth`.
 
     Examples
     --------
@@ -604,6 +614,15 @@ def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
     data_dir
         A folder whose ARFF files are listed too; by default the one in LABELSURE_DATA, if any.
 
+    Returns
+    -------
+    list of str
+        Names, in the order of the catalogue.
+
+    See Also
+    --------
+    load_dataset : Load one of them.
+
     Examples
     --------
     >>> [name for name in list_datasets() if name.startswith("s")]
@@ -659,6 +678,17 @@ def load_dataset(
         `read_dataset`.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
+
+    Returns
+    -------
+    Dataset
+        Features, labelsets and their names.
+
+    See Also
+    --------
+    list_datasets : The names.
+    read_dataset : Read a data set of your own from a file.
+    split_dataset : Split it into training and test rows.
 
     Examples
     --------
