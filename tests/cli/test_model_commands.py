@@ -49,6 +49,30 @@ def training(files, *more):
     return ["train", files / "t.csv", "--labels", "odd,large", "--classifier", "br", *more]
 
 
+def test_processes_that_fit_make_the_same_model(files, tmp_path, capsys):
+    rows = pd.read_csv(files / "t.csv")
+    found = []
+    for n_jobs in (1, 2):
+        out = tmp_path / f"{n_jobs}.labelsure"
+        run(capsys, *training(files, "--cv", 2, "--jobs", n_jobs, "--out", out))
+        model = ls.load(out)
+        assert model.n_jobs == model.estimator_[-1].n_jobs == n_jobs
+        found.append(model.predict_distribution(rows).marginals())
+    np.testing.assert_array_equal(*found)
+
+
+def test_the_separator_of_tables_to_learn_from(files, tmp_path, capsys):
+    for name in ("t", "p", "y"):
+        table = pd.read_csv(files / f"{name}.csv").rename(columns={"size": "size,cm"})
+        table.to_csv(tmp_path / f"{name}.csv", index=False, sep=";", quoting=3)
+    out = tmp_path / "m.labelsure"
+    shared = ["--csv-sep", ";", "--id", "id", "--out", out, "--overwrite"]
+    run(capsys, *training(tmp_path, *shared))
+    assert "size,cm" in [column["name"] for column in ls.load(out).card_.columns]
+    run(capsys, "calibrate", tmp_path / "p.csv", "--truth", tmp_path / "y.csv", *shared)
+    assert ls.load(out).label_names_ == ("odd", "large")
+
+
 def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys):
     out = tmp_path / "m.labelsure"
     words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)

@@ -81,6 +81,30 @@ def test_all_options_reach_the_table(run, tmp_path):
     assert run("score", "new.csv", "--out", "out.csv", "--overwrite")[0] == 0
 
 
+@pytest.mark.parametrize("command", ["score", "estimate"])
+def test_the_separator_of_csv(run, files, tmp_path, command):
+    rows = make_rows(N_ROWS).rename(columns={"id": "id, or so"})  # commas in the header mislead
+    rows.to_csv(files / "bars.csv", index=False, sep="|", quoting=3)
+    words = ["--out", "out.csv"] if command == "score" else ["--json"]
+    assert "must" in run(command, "bars.csv", *words)[2]
+    found = run(command, "bars.csv", *words, "--csv-sep", "|")
+    expected = run(command, "new.csv", *[word.replace("out.csv", "comma.csv") for word in words])
+    assert (found[0], found[2]) == (0, "")
+    if command == "estimate":
+        assert json.loads(found[1]) == json.loads(expected[1])
+        return
+    table = pd.read_csv(tmp_path / "out.csv", sep="|")
+    same = pd.read_csv(tmp_path / "comma.csv")
+    pd.testing.assert_frame_equal(table.drop(columns="file"), same.drop(columns="file"))
+
+
+@pytest.mark.parametrize("sep", ["", "ab", '"', "\n", "é"])
+def test_a_separator_that_csv_cannot_have(run, sep):
+    code, _, err = run("score", "new.csv", "--out", "out.csv", "--csv-sep", sep)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "`--csv-sep` must be one ASCII character" in err
+
+
 def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
     monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 10)
     code, out, err = run("score", "bad.csv", "--out", "out.csv")

@@ -34,6 +34,7 @@ OPTIONS = {
     "bad_rows": "--bad-rows",
     "overwrite": "--overwrite",
     "sep": "--label-sep",
+    "csv_sep": "--csv-sep",
     "level": "--confidence",
     "labels": "--labels",
     "label_column": "--label-column",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelsure._runtime.limits import MAX_JOBS
 from labelsure._runtime.storage import check_output_file, expand_path, is_stream
 from labelsure.cli._console import (
     InstanceBar,
@@ -20,6 +21,7 @@ from labelsure.cli._console import (
 )
 from labelsure.cli._options import (
     NOTHING_TO_DO,
+    CsvSeparatorOption,
     JsonOption,
     LabelSeparatorOption,
     OverwriteOption,
@@ -107,6 +109,10 @@ Confidence = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
 ]
+FitJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, max=MAX_JOBS, help="Processes that fit; one by default."),
+]
 LabelFile = Annotated[
     str | None, typer.Option("--labels-from", help="A text file with a label in each line.")
 ]
@@ -130,6 +136,7 @@ def train(
     labels: Labels = None,
     label_column: LabelColumn = None,
     label_sep: LabelSeparatorOption = None,
+    csv_sep: CsvSeparatorOption = None,
     id_column: IdColumn = None,
     drop: Drop = None,
     text: Texts = None,
@@ -143,6 +150,7 @@ def train(
     cv: FoldsOrShare = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
+    jobs: FitJobs = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -167,6 +175,7 @@ def train(
             roles={**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
             classifier=classifier,
             cv=_read_cv(cv),
+            n_jobs=jobs,
             **_settings_of(given),
         )
 
@@ -188,6 +197,7 @@ def calibrate(
     ] = None,
     label_column: LabelColumn = None,
     label_sep: LabelSeparatorOption = None,
+    csv_sep: CsvSeparatorOption = None,
     id_column: IdColumn = None,
     labels_from: LabelFile = None,
     logits: Annotated[
@@ -236,12 +246,15 @@ def calibrate(
     _write_model("calibrate", given, inputs, make_model)
 
 
-SHARED = ("labels", "label_column", "id_column", "metric", "decision", "target", "share", "region")
+SHARED = (
+    *("labels", "label_column", "id_column", "csv_sep", "metric", "decision"),
+    *("target", "share", "region", "confidence"),
+)
 """Options of `train` and `calibrate` that the library knows by the same names."""
 
 
 def _settings_of(given: dict[str, Any]) -> dict[str, Any]:
-    shared = {name: given[name] for name in (*SHARED, "confidence")}
+    shared = {name: given[name] for name in SHARED}
     return {**shared, "sep": given["label_sep"], "random_state": given["seed"]}
 
 

@@ -86,6 +86,10 @@ LabelSeparatorOption = Annotated[
     str | None,
     typer.Option("--label-sep", help="Between names of labels in one cell, e.g. ';'."),
 ]
+CsvSeparatorOption = Annotated[
+    str | None,
+    typer.Option("--csv-sep", help="Between values of CSV, in and out; found by default."),
+]
 ConfidenceOption = Annotated[
     float | None,
     typer.Option("--confidence", help="Confidence level of intervals; the model's by default."),

@@ -73,17 +73,9 @@ def estimate_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
-    metric: str | None = None,
     level: float | None = None,
     shift: str = "test",
-    truth: AnyPath | None = None,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    sep: str | None = None,
-    n_jobs: int | None = None,
-    scheduler: str | None = None,
-    trust: Iterable[str] = (),
-    progress: Progress | None = None,
+    **settings: Any,
 ) -> Estimate:
     """Return the mean accuracy of the predictions for all rows, with an interval.
 
@@ -95,40 +87,14 @@ def estimate_files(
         The file of an `AccuracyAwareClassifier`.
     inputs
         Files or folders, as for `labelsure.tables.files.list_units`.
-    metric
-        None or the metric that the model was fitted for; another one needs the whole batch at once.
     level
-        How often such an interval covers; None for that of the model.
+        Confidence level of the interval; None for that of the model.
     shift
         As for `AccuracyEstimator.estimate`.
-    truth
-        A table with the labels of some rows, **which must have been drawn at random**, as `--audit`
-        of `labelsure score` does. It has the column of ids, or a column `row` with the position in
-        the file (and `file`, if there are several).
-    id_column
-        The column of input and truth that names the rows; None for that of the model, if both have
-        it.
-    label_column, sep
-        The column of the truth that holds names of labels, and what separates them; None where each
-        label has a column of zeros and ones.
-    n_jobs, scheduler, trust, progress
-        As for `score_files`.
+    **settings
+        All others of `sum_files`.
     """
-    found = sum_files(
-        model,
-        inputs,
-        metric=metric,
-        shift=shift,
-        truth=truth,
-        id_column=id_column,
-        label_column=label_column,
-        sep=sep,
-        n_jobs=n_jobs,
-        scheduler=scheduler,
-        trust=trust,
-        progress=progress,
-    )
-    return found.estimate(level=level, shift=shift)
+    return sum_files(model, inputs, shift=shift, **settings).estimate(level=level, shift=shift)
 
 
 def sum_files(
@@ -141,6 +107,7 @@ def sum_files(
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
+    csv_sep: str | None = None,
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
@@ -150,10 +117,24 @@ def sum_files(
 
     Parameters
     ----------
+    model, inputs
+        As for `estimate_files`.
+    metric
+        None or the metric that the model was fitted for; another one needs the whole batch at once.
     shift
         What for, as for `estimate_files`: what is seen of the rows depends on it.
-    model, inputs, metric, truth, id_column, label_column, sep
-        As for `estimate_files`.
+    truth
+        A table with the labels of some rows, **which must have been drawn at random**, as `--audit`
+        of `labelsure score` does. It has the column of ids, or a column `row` with the position in
+        the file (and `file`, if there are several).
+    id_column
+        The column of input and truth that names the rows; None for that of the model, if both have
+        it.
+    label_column, sep
+        The column of the truth that holds names of labels, and what separates them; None where each
+        label has a column of zeros and ones.
+    csv_sep
+        Between values of CSV, as for `labelsure.tables.files.list_units`.
     n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
@@ -162,11 +143,16 @@ def sum_files(
     file = ModelFile.find(model, trust, packed=scheduler is not None)
     fitted = file.load()
     _check_metric(metric, fitted.metric)
-    parts = list_parts(inputs, fitted, id_column)
+    parts = list_parts(inputs, fitted, id_column, csv_sep)
     known = None
     if truth is not None:
         known = LabelledRows.read(
-            truth, fitted, id_column=id_column, label_column=label_column, sep=sep
+            truth,
+            fitted,
+            id_column=id_column,
+            label_column=label_column,
+            sep=sep,
+            csv_sep=csv_sep,
         ).in_files([unit.source for part in parts for unit in part.slices])
         shift = "ignore"
     n_total = parts[-1].first_row + parts[-1].n_rows
@@ -270,6 +256,7 @@ def report_files(
     truth: AnyPath | None = None,
     label_column: str | None = None,
     sep: str | None = None,
+    csv_sep: str | None = None,
     id_column: str | None = None,
     title: str | None = None,
     open_cost: float | None = None,
@@ -289,6 +276,8 @@ def report_files(
         read as a whole.
     label_column, sep
         Of the truth, as of `labelsure.tables.training.calibrate_model`.
+    csv_sep
+        Between values of CSV, as for `labelsure.tables.files.list_units`.
     id_column
         The column that names the rows; None for that of the model, if it has one.
     title
@@ -306,7 +295,7 @@ def report_files(
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if truth is None:
-        batches = _predict_units(fitted, paths, id_column)
+        batches = _predict_units(fitted, paths, id_column, csv_sep)
         return make_model_report(fitted, batches, title, open_cost)
     if len(paths) != 1:
         raise InputError(
@@ -314,15 +303,15 @@ def report_files(
             "for each."
         )
     names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    batches = _predict_with_truth(fitted, paths[0], truth, **names_of_truth)
+    batches = _predict_with_truth(fitted, paths[0], truth, csv_sep=csv_sep, **names_of_truth)
     return make_model_report(fitted, batches, title, open_cost)
 
 
 def _predict_units(
-    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None
+    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None, csv_sep: str | None
 ) -> Iterator[Any]:
     inputs = InputTable(model, id_column)
-    for part in list_parts(paths, model, id_column) if paths else []:
+    for part in list_parts(paths, model, id_column, csv_sep) if paths else []:
         for unit in part.slices:
             X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
             dist, Y_pred = model._predict_all(X)
@@ -336,10 +325,11 @@ def _predict_with_truth(
     *,
     label_column: str | None,
     sep: str | None,
+    csv_sep: str | None,
     id_column: str | None,
 ) -> Iterator[Any]:
     inputs = InputTable(model, id_column)
-    frame, known = read_table(path), read_table(truth)
+    frame, known = (read_table(table, csv_sep=csv_sep) for table in (path, truth))
     has_id = inputs.id_column is not None and all(
         inputs.id_column in table.columns for table in (frame, known)
     )

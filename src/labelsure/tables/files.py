@@ -139,6 +139,8 @@ class Unit:
         Values of columns that the names of its folders hold.
     source
         The named input and the path below it, which stay when folders move.
+    csv_sep
+        What stands between values of CSV, if somebody says it.
     """
 
     path: str
@@ -153,6 +155,7 @@ class Unit:
     content: str | None = None
     partitions: Partitions = ()
     source: str = ""
+    csv_sep: str = ""
 
     @property
     def where(self) -> str:
@@ -168,6 +171,7 @@ class TablePath:
     name: str = ""
     partitions: Partitions = ()
     source: str = ""
+    csv_sep: str = ""
 
     @property
     def where(self) -> str:
@@ -263,6 +267,7 @@ UNNAMED = "(unnamed)"
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 QUOTE = ord('"')
+NO_SEP = '"\r\n\0'
 NO_BYTE = -1
 
 
@@ -404,12 +409,13 @@ class CsvFile(FileKind):
 
     def columns(self, path: TablePath) -> dict[str, str]:
         """Return the names in the header; all of them are text."""
-        return dict.fromkeys(self._read_header(path.file, find_encoding(path.file)).names, "text")
+        header = self._read_header(path.file, find_encoding(path.file), path.csv_sep)
+        return dict.fromkeys(header.names, "text")
 
     def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
         """Return the units of a file."""
         encoding = find_encoding(path.file)
-        header = self._read_header(path.file, encoding)
+        header = self._read_header(path.file, encoding, path.csv_sep)
         found = scan_rows(
             path.file,
             rows,
@@ -429,16 +435,16 @@ class CsvFile(FileKind):
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit that have as many values as the header."""
-        header = self._read_header(Path(unit.path), unit.encoding)
+        header = self._read_header(Path(unit.path), unit.encoding, unit.csv_sep)
         return _parse_rows(_read_range(unit), header, columns, unit, bad)
 
     def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
         """Return the lines of some rows of a unit, given by position."""
-        delimiter = self._read_header(Path(unit.path), unit.encoding).delimiter
-        return _lines_of(_read_range(unit), unit, rows, ord(delimiter), QUOTE)
+        header = self._read_header(Path(unit.path), unit.encoding, unit.csv_sep)
+        return _lines_of(_read_range(unit), unit, rows, ord(header.delimiter), QUOTE)
 
-    def _read_header(self, file: Path, encoding: str) -> _Header:
-        return _read_header(file, self.delimiter, encoding, _state_of(file))
+    def _read_header(self, file: Path, encoding: str, given: str) -> _Header:
+        return _read_header(file, given or self.delimiter, encoding, _state_of(file))
 
 
 @lru_cache(maxsize=64)  # every unit of a file needs it
@@ -964,7 +970,9 @@ KINDS: dict[str, FileKind] = {
 """By suffix."""
 
 
-def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) -> list[Unit]:
+def list_units(
+    inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS, csv_sep: str | None = None
+) -> list[Unit]:
     r"""Return the units of a file, of the files of a folder, or of several paths.
 
     Parameters
@@ -977,6 +985,9 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
         ``s3://bucket/data`` need the package fsspec (extra ``remote``), which copies the files.
     rows
         How many rows a unit has; the last one of a file or row group may have fewer.
+    csv_sep
+        What stands between values of CSV; None for the first of comma, semicolon, tab and bar that
+        the header has, and for a tab in TSV.
 
     Examples
     --------
@@ -993,7 +1004,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
     2    4    1
     """
     read_whole_number(rows, "rows")
-    return _cut_files(_find_files(inputs), min(rows, MAX_UNIT_ROWS))
+    return _cut_files(_find_files(inputs, csv_sep), min(rows, MAX_UNIT_ROWS))
 
 
 def _cut_files(paths: list[TablePath], rows: int) -> list[Unit]:
@@ -1005,6 +1016,7 @@ def _cut_files(paths: list[TablePath], rows: int) -> list[Unit]:
             content=None if path.name == str(path.file) else str(path.file),
             partitions=path.partitions,
             source=path.source,
+            csv_sep=path.csv_sep,
         )
         for path in paths
         for unit in _kind_of(path.file).cut(path, rows)
@@ -1060,20 +1072,22 @@ def find_lines(unit: Unit, rows: Sequence[int]) -> list[int | None]:
 
 
 def read_table(
-    inputs: AnyPath | Iterable[AnyPath], columns: Sequence[str] | None = None
+    inputs: AnyPath | Iterable[AnyPath],
+    columns: Sequence[str] | None = None,
+    csv_sep: str | None = None,
 ) -> pd.DataFrame:
     """Return all rows of a file or a folder, as `read_unit` has them, counted from 0.
 
     Parameters
     ----------
-    inputs
+    inputs, csv_sep
         As for `list_units`.
     columns
         The columns to read; None for all.
     """
     import pandas as pd
 
-    paths = _find_files(inputs)
+    paths = _find_files(inputs, csv_sep)
     units = _cut_files(paths, UNIT_ROWS)
     if not units:
         names = ", ".join(path.where for path in paths)
@@ -1144,9 +1158,21 @@ def _kind_of(file: Path) -> FileKind:
     return KINDS[suffix]
 
 
-def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
+def check_csv_sep(csv_sep: str | None) -> str:
+    """Return what stands between values of CSV, "" where nobody says it, or refuse it."""
+    is_one = csv_sep is None or (len(csv_sep) == 1 and csv_sep.isascii() and csv_sep not in NO_SEP)
+    if not is_one:
+        raise InputError(
+            "`csv_sep` must be one ASCII character such as ';', no quotation mark and no line "
+            f"break, got {csv_sep!r}."
+        )
+    return csv_sep or ""
+
+
+def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None) -> list[TablePath]:
     given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    paths = [path for one in given for path in _files_of(one)]
+    sep = check_csv_sep(csv_sep)
+    paths = [replace(path, csv_sep=sep) for one in given for path in _files_of(one)]
     if not paths:
         raise InputError("`inputs` must name at least one file or folder, got none.")
     seen: set[Path] = set()

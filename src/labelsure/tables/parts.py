@@ -371,7 +371,12 @@ def check_suffix(suffix: str) -> str:
 
 
 def encode_table(
-    table: pa.Table, suffix: str, *, sep: str = NAME_SEPARATOR, spreadsheet_safe: bool = False
+    table: pa.Table,
+    suffix: str,
+    *,
+    sep: str = NAME_SEPARATOR,
+    csv_sep: str = "",
+    spreadsheet_safe: bool = False,
 ) -> bytes:
     """Return a table of predictions as the content of a file.
 
@@ -383,6 +388,8 @@ def encode_table(
         Of the file: one of `FORMATS`.
     sep
         Between names of labels in CSV and TSV.
+    csv_sep
+        Between values of these; "" for a comma or a tab.
     spreadsheet_safe
         Whether texts of CSV and TSV that look like formulas get an apostrophe in front.
     """
@@ -399,7 +406,7 @@ def encode_table(
         frame = arrow_to_frame(_join_names(table, sep), "the predictions")
         if spreadsheet_safe:
             frame = _escape_formulas(frame)
-        return _encode_csv(frame, SEPARATORS[suffix])
+        return _encode_csv(frame, csv_sep or SEPARATORS[suffix])
     return content.getvalue()
 
 
@@ -446,7 +453,7 @@ def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
     return type(table)(escaped).rename(columns=escape)
 
 
-def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes]) -> None:
+def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes], csv_sep: str = "") -> None:
     """Write the parts of a run as one file, with one of them in memory at a time.
 
     Parameters
@@ -457,6 +464,8 @@ def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes]) -> None:
         Of the file.
     file
         Where to write.
+    csv_sep
+        As of `encode_table`.
     """
     if suffix == ".parquet":
         _join_parquet(contents, file)
@@ -464,7 +473,7 @@ def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes]) -> None:
     header = b""
     for content in contents:
         if suffix in SEPARATORS and not header:
-            header = _read_header(content, SEPARATORS[suffix])
+            header = _read_header(content, csv_sep or SEPARATORS[suffix])
             file.write(header)
         file.write(content[len(header) :])
 

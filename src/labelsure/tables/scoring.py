@@ -459,17 +459,22 @@ class Part:
         return rows[slice(*ends)] - self.first_row
 
 
-def list_parts(inputs: Any, model: AccuracyAwareClassifier, id_column: str | None) -> list[Part]:
+def list_parts(
+    inputs: Any,
+    model: AccuracyAwareClassifier,
+    id_column: str | None,
+    csv_sep: str | None = None,
+) -> list[Part]:
     """Return the parts of files, which follow from the input alone.
 
     Parameters
     ----------
-    inputs
+    inputs, csv_sep
         Files or folders, as for `labelsure.tables.files.list_units`.
     model, id_column
         What says which columns are read.
     """
-    units = list_units(inputs, rows=min(PART_ROWS, FEWEST_PART_ROWS))
+    units = list_units(inputs, rows=min(PART_ROWS, FEWEST_PART_ROWS), csv_sep=csv_sep)
     if not units:
         raise DataError("The input must have at least one row, it has none.")
     columns = InputTable(model, id_column).columns
@@ -517,7 +522,7 @@ class PartJob:
         The rows, and the name of what is written.
     store, key
         Where it is written, and what all that it depends on comes to.
-    settings, sep, spreadsheet_safe
+    settings, sep, csv_sep, spreadsheet_safe
         Of the table, as for `score_files`.
     audited
         The rows of the part that chance has chosen, from its first; None without an audit.
@@ -533,6 +538,7 @@ class PartJob:
     key: str
     settings: ScoreSettings
     sep: str
+    csv_sep: str
     spreadsheet_safe: bool
     audited: Indices | None
     compared: Indices
@@ -604,7 +610,13 @@ def _score_part(model: AccuracyAwareClassifier, job: PartJob) -> dict[str, Any]:
     content = b""
     if len(table):
         suffix = Path(job.name).suffix
-        content = encode_table(table, suffix, sep=job.sep, spreadsheet_safe=job.spreadsheet_safe)
+        content = encode_table(
+            table,
+            suffix,
+            sep=job.sep,
+            csv_sep=job.csv_sep,
+            spreadsheet_safe=job.spreadsheet_safe,
+        )
     accept = table["accept"]
     notes = {
         "key": job.key,
@@ -757,6 +769,7 @@ def score_files(
     top: int = 3,
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
+    csv_sep: str | None = None,
     open_cost: float | None = None,
     spreadsheet_safe: bool = False,
     audit: int | None = None,
@@ -788,6 +801,8 @@ def score_files(
         As for `score_frame`.
     sep
         Between names of labels in CSV and TSV, which have no lists.
+    csv_sep
+        Between values of CSV, in input and output; None finds that of the input, and writes commas.
     spreadsheet_safe
         Put an apostrophe before texts of CSV that begin with =, +, - or @, which spreadsheets take
         for formulas. By default data are written as they are.
@@ -833,17 +848,17 @@ def score_files(
     check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     file = ModelFile.find(model, trust, packed=scheduler is not None)
     fitted = file.load()  # what is wrong with it is said before anything is written
-    parts = list_parts(inputs, fitted, id_column)
+    parts = list_parts(inputs, fitted, id_column, csv_sep)
     n_total = parts[-1].first_row + parts[-1].n_rows
     audited = None if audit is None else _choose_rows(n_total, audit, seed)
     compared = sample_rows(n_total)
     names = dict.fromkeys(unit.path for part in parts for unit in part.slices)
-    noted = {**asdict(settings), "sep": sep, "spreadsheet_safe": spreadsheet_safe}
+    noted = {**asdict(settings), "sep": sep, "csv_sep": csv_sep}
     manifest = {
         "labelsure": __version__,
         "model": file.checksum,
         "inputs": [describe_file_state(name) for name in names],
-        "settings": {**noted, "audit": audit, "seed": seed},
+        "settings": {**noted, "spreadsheet_safe": spreadsheet_safe, "audit": audit, "seed": seed},
     }
     with ExitStack() as stack:
         place = path
@@ -870,6 +885,7 @@ def score_files(
                     key,
                     settings,
                     sep,
+                    csv_sep or "",
                     spreadsheet_safe,
                     None if audited is None else part.choose(audited),
                     part.choose(compared),
@@ -885,7 +901,7 @@ def score_files(
                     "The input must have at least one row that can be scored, none can."
                 )
             if not store.keeps_parts:
-                _join(store, suffix, notes)
+                _join(store, suffix, notes, csv_sep or "")
         if place != path:
             send_file(Path(place), Path(path))
     _warn_of_values(notes)
@@ -1013,13 +1029,13 @@ def _write_bad_rows(path: Path, notes: dict[str, dict[str, Any]]) -> None:
     write_output(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
-def _join(store: ScoredParts, suffix: str, notes: dict[str, dict[str, Any]]) -> None:
+def _join(store: ScoredParts, suffix: str, notes: dict[str, dict[str, Any]], csv_sep: str) -> None:
     """Make one file of the parts."""
     contents = (store.read(name, part) for name, part in notes.items() if part["n_rows"])
 
     def write(temporary: Path) -> None:
         with open(temporary, "wb") as file:
-            join_parts(contents, suffix, file)
+            join_parts(contents, suffix, file, csv_sep)
 
     write_output(Path(store.out), write)
 

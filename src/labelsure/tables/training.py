@@ -169,6 +169,8 @@ def train_model(
     region: float | None = None,
     cv: int | float | None = None,
     confidence: float = 0.95,
+    csv_sep: str | None = None,
+    n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Train a classifier on a table whose columns are numbers, categories and texts.
@@ -195,6 +197,10 @@ def train_model(
         As of `AccuracyAwareClassifier`.
     cv
         As there; None holds out the usual share.
+    csv_sep
+        Between values of CSV, as for `labelsure.tables.files.list_units`.
+    n_jobs
+        Processes that fit folds, chains or labels; None uses one. The model is the same.
     random_state
         Seed of the classifier, the folds and the splits.
 
@@ -228,7 +234,7 @@ def train_model(
             "Which columns are labels must be said in one of two ways: `labels` for columns of "
             "zeros and ones, or `label_column` for a column with the names of labels."
         )
-    frame, where = _load_named(data)
+    frame, where = _load_named(data, csv_sep)
     choice = ColumnChoice.read(labels or [label_column], id_column, drop, sep)
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:
@@ -244,9 +250,10 @@ def train_model(
         left_out=[name for name in frame.columns if name not in known],
         given=roles,
     )
-    pipeline = Pipeline(
-        [("columns", TableColumns(found)), ("classifier", CLASSIFIERS[classifier](random_state))]
-    )
+    chosen = CLASSIFIERS[classifier](random_state)
+    if classifier != "forest" and hasattr(chosen, "n_jobs"):  # a forest predicts by them, too
+        chosen.n_jobs = n_jobs
+    pipeline = Pipeline([("columns", TableColumns(found)), ("classifier", chosen)])
     model = AccuracyAwareClassifier(
         pipeline,
         metric,
@@ -256,17 +263,18 @@ def train_model(
         decision=decision,
         cv=HELD_OUT if cv is None else cv,
         region=region,
+        n_jobs=n_jobs,
         random_state=random_state,
     )
     return model.fit(frame.reset_index(drop=True), Y)
 
 
-def _load_named(data: Any) -> tuple[pd.DataFrame, str]:
+def _load_named(data: Any, csv_sep: str | None) -> tuple[pd.DataFrame, str]:
     """Return a table whose columns have texts for names, and what messages call it."""
     where = "the table"
     if not hasattr(data, "iloc"):
         given = [data] if isinstance(data, (str, PathLike)) else list(data)
-        data, where = read_table(given), repr(Path(given[0]).name)
+        data, where = read_table(given, csv_sep=csv_sep), repr(Path(given[0]).name)
     return data.set_axis([str(name) for name in data.columns], axis=1), where
 
 
@@ -328,6 +336,7 @@ def calibrate_model(
     share: float | None = None,
     region: float | None = None,
     confidence: float = 0.95,
+    csv_sep: str | None = None,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Make a model of another system's predictions, from some whose truth is known.
@@ -365,6 +374,8 @@ def calibrate_model(
         `labelsure.distributions.suggest_floor` finds one from labelled instances.
     metric, decision, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
+    csv_sep
+        Between values of CSV, as for `labelsure.tables.files.list_units`.
 
     Returns
     -------
@@ -384,7 +395,7 @@ def calibrate_model(
 
     ColumnChoice.read(labels, id_column, (), sep)  # checks the types of these
     names = _split_names(labels)
-    said, known = _load(predictions), _load(truth)
+    said, known = _load(predictions, csv_sep), _load(truth, csv_sep)
     if id_column is None and all(ID in table.columns for table in (said, known)):
         id_column = ID
     layout = find_layout(said, id_column)
@@ -483,8 +494,8 @@ def _split_names(labels: Any) -> list[str] | None:
     return [str(part).strip() for part in parts]
 
 
-def _load(table: Any) -> pd.DataFrame:
-    return table if hasattr(table, "iloc") else read_table(table)
+def _load(table: Any, csv_sep: str | None) -> pd.DataFrame:
+    return table if hasattr(table, "iloc") else read_table(table, csv_sep=csv_sep)
 
 
 def _describe(table: Any, otherwise: str) -> str:

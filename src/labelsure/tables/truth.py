@@ -439,6 +439,7 @@ class LabelledRows:
         id_column: str | None,
         label_column: str | None,
         sep: str | None,
+        csv_sep: str | None = None,
     ) -> LabelledRows:
         """Read the truth of some rows.
 
@@ -448,12 +449,12 @@ class LabelledRows:
             The table.
         model
             Whose labels they are.
-        id_column, label_column, sep
-            As for `estimate_files`.
+        id_column, label_column, sep, csv_sep
+            As for `sum_files`.
         """
         from labelsure.tables.inputs import InputTable
 
-        frame, where = read_table(expand_path(path)), repr(Path(path).name)
+        frame, where = read_table(expand_path(path), csv_sep=csv_sep), repr(Path(path).name)
         inputs = InputTable(model, id_column)
         own = inputs.id_column
         named_by = own if id_column is not None or own in frame.columns else None
