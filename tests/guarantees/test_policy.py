@@ -1,5 +1,6 @@
 """`AcceptPolicy`: p-values and families against loops, and the object itself."""
 
+import re
 import warnings
 
 import numpy as np
@@ -68,10 +69,10 @@ def test_binary_needs_fewer_instances_than_bounded(scored):
     assert binary.share_ >= bounded.share_
 
 
-def test_says_that_more_instances_would_help():
+def test_says_what_is_within_reach():
     rng = np.random.default_rng(0)
     score = np.full(60, 0.97)
-    with pytest.warns(TargetWarning, match="close"):
+    with pytest.warns(TargetWarning, match=r"accuracy of 0.940\. Within reach of so many rows"):
         policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
     assert not policy.reached_
     assert policy.share_ == 0
@@ -81,13 +82,44 @@ def test_says_that_more_instances_would_help():
     assert AcceptPolicy(0.9).fit(np.full(1000, 0.97), again).reached_
 
 
-def test_says_when_no_number_of_instances_would_do():
-    with pytest.warns(TargetWarning, match=r"more would not help: where.*at most 0.500"):
-        AcceptPolicy(0.9).fit(np.linspace(0, 0.99, 100), np.full(100, 0.5))
+@pytest.mark.parametrize("grid", [None, [0.3, 0.8]])
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_within_reach_is_what_most_refits_reach(grid, seed):
+    """The highest target, and the highest confidence, that 45 of 50 refitted policies reach."""
+    rng = np.random.default_rng(seed)
+    score = rng.beta(2, 1.5, size=300)
+    accuracy = (rng.uniform(size=300) < score).astype(float)
+    settings = {"outcome": "binary", "grid": grid}
+    with pytest.warns(TargetWarning) as caught:
+        AcceptPolicy(0.95, **settings).fit(score, accuracy)
+    draws = np.random.default_rng(0)
+    order = np.random.default_rng(0).permutation(300)  # in which a policy sees its rows
+    refits = [order[draws.integers(300, size=300)] for _ in range(50)]
+
+    def reached(target, confidence):
+        with warnings.catch_warnings(action="ignore"):
+            policy = AcceptPolicy(target, confidence=confidence, **settings)
+            labelled = [(score[rows], accuracy[rows]) for rows in refits]
+            return sum(policy.fit(*pair).reached_ for pair in labelled) >= 45
+
+    found = re.search(r"rows: (0\.\d+) at 95%", str(caught[0].message))
+    highest = float(found[1])
+    assert reached(highest, 0.95)
+    assert not reached(round(highest + 0.01, 2), 0.95)
+    levels = [level for level in (0.9, 0.8, 0.7, 0.6, 0.5) if reached(0.95, level)]
+    level = re.search(r", 0.95 at (\d+)% confidence", str(caught[0].message))
+    assert (level and int(level[1])) == (round(100 * levels[0]) if levels else None)
+
+
+def test_says_when_nothing_is_within_reach():
+    with pytest.warns(TargetWarning, match=r"where the tests begin.*0\.000.*No lower target"):
+        AcceptPolicy(0.9).fit(np.linspace(0, 0.99, 100), np.zeros(100))
+    with pytest.warns(TargetWarning, match=r"fewer than 10.*No lower target"):
+        AcceptPolicy(0.9).fit([], [])
 
 
 def test_says_when_too_few_have_such_scores():
-    with pytest.warns(TargetWarning, match="fewer"):
+    with pytest.warns(TargetWarning, match=r"fewer than 10.*rows: 0\.4\d at 95%"):
         AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -215,15 +216,18 @@ def choose_for_share(
     return Choice(threshold, share, bound, message)
 
 
+def place_tests(grid: Floats | None, target: float) -> tuple[Floats, Indices]:
+    """Return thresholds, and where sequences of tests start."""
+    if grid is None:
+        return GRID, find_starts(GRID, target)
+    return grid, np.arange(len(grid))
+
+
 def choose_for_target(
-    labelled: LabelledScores,
-    target: float,
-    confidence: float,
-    test: MeanTest,
-    grid: Floats,
-    starts: Indices,
+    labelled: LabelledScores, target: float, confidence: float, test: MeanTest, own: Floats | None
 ) -> Choice:
     """Return the lowest threshold that is proved to reach the target."""
+    grid, starts = place_tests(own, target)
     single = (1 - confidence) / len(starts)
 
     def p_value(i: int) -> float:
@@ -240,32 +244,49 @@ def choose_for_target(
         )
         return Choice(threshold, share, target, message)
     parts = [labelled.accepted(grid[entry]) for entry in starts]
-    parts = [part for part in parts if len(part) >= ENOUGH]
-    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, confidence, parts))
-
-
-def _say_why_not(
-    labelled: LabelledScores, target: float, confidence: float, parts: list[Floats]
-) -> str:
-    said = (
+    means = [float(part.mean()) for part in parts if len(part) >= ENOUGH]
+    reason = f"fewer than {ENOUGH} of them have scores near {target:g} or above"
+    if means:
+        reason = f"where the tests begin, accepted rows have a mean accuracy of {max(means):.3f}"
+    message = (
         f"Cannot show a mean accuracy of {target:g} at {100 * confidence:g}% confidence with "
-        f"{len(labelled):,} calibration rows"
+        f"{len(labelled):,} calibration rows: {reason}. "
+        f"{_advise(labelled, target, confidence, test, own)}"
     )
-    if not parts:
-        return (
-            f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
-            "more rows, lower the target, or use sharper scores."
-        )
-    highest = max(float(part.mean()) for part in parts)
-    if highest > target:
-        return (
-            f"{said}: where the tests begin, accepted rows have a mean accuracy of {highest:.3f}, "
-            "too close to the target for so few rows. Label more, or lower the target."
-        )
+    return Choice(math.inf, 0.0, math.nan, message)
+
+
+N_BOOTSTRAP, OFTEN = 50, 0.9  # refits of a policy, and which part must pass to be within reach
+LOWER_CONFIDENCES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+
+
+def _advise(
+    labelled: LabelledScores, target: float, confidence: float, test: MeanTest, own: Floats | None
+) -> str:
+    """Say which lower target, and which lower confidence, a set like this would reach."""
+
+    def is_reached(target: float, confidence: float) -> bool:
+        """Return whether most refits pass: some starting point at its own level."""
+        grid, starts = place_tests(own, target)
+        error = (1 - confidence) / len(starts)
+        rng, n, n_reached = np.random.default_rng(0), len(labelled), 0
+        for _ in range(N_BOOTSTRAP if n else 0):
+            drawn = labelled[rng.integers(n, size=n)]
+            parts = (drawn.accepted(grid[i]) for i in starts)
+            n_reached += any(test.p_value(part, target, error) <= error for part in parts)
+        return n_reached >= OFTEN * N_BOOTSTRAP
+
+    hundredths = range(1, math.ceil(100 * target - 1e-9))
+    highest = bisect_left(hundredths, True, key=lambda k: not is_reached(k / 100, confidence))
+    lower = (level for level in LOWER_CONFIDENCES if level < confidence)
+    level = next((level for level in lower if is_reached(target, level)), None)
+    reached = [f"{highest / 100:g} at {100 * confidence:g}% confidence"] if highest else []
+    reached += [f"{target:g} at {100 * level:g}% confidence"] if level else []
+    if not reached:
+        return "No lower target or confidence is within reach: label more rows, or improve scores."
     return (
-        f"{said}, and more would not help: where the tests begin, accepted rows have a mean "
-        f"accuracy of at most {highest:.3f}. Lower the target, or improve the classifier or its "
-        "scores."
+        f"Within reach of so many rows: {', '.join(reached)} ({OFTEN:.0%} of {N_BOOTSTRAP} "
+        "bootstrap refits pass). Fit it to new rows, or choose by `path()`, which allows looking."
     )
 
 
@@ -571,9 +592,5 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         if self.share is not None:
             return choose_for_share(labelled, self.share, self.confidence, test)
         target: float = self.target  # type: ignore[assignment]  # checked by `check_parameters`
-        if self.grid is None:
-            grid, starts = GRID, find_starts(GRID, target)
-        else:
-            grid = check_grid(self.grid)
-            starts = np.arange(len(grid))
-        return choose_for_target(labelled, target, self.confidence, test, grid, starts)
+        own = None if self.grid is None else check_grid(self.grid)
+        return choose_for_target(labelled, target, self.confidence, test, own)

@@ -1,0 +1,54 @@
+"""What a policy accepts with few calibration rows, by their number and by its confidence.
+
+    LABELSURE_DATA=folder python -m benchmarks.acceptance_levels
+
+Populations, targets and failures are those of `benchmarks.acceptance`. Printed is a Markdown table
+of the mean share accepted / the share of policies whose accepted mean accuracy misses the target.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+import labelsure as ls
+from benchmarks.acceptance import TARGETS, populations
+from labelsure.metrics.registry import get_metric
+
+SETS = ("scene", "yeast", "slashdot", "emotions", "stare", "enron", "medical")
+SIZES, LEVELS, N_REPEATS = (100, 300, 1000), (0.95, 0.9, 0.8, 0.5), 10
+
+
+def main() -> None:
+    """Fit a policy to each draw at each level, and print the table."""
+    warnings.simplefilter("ignore", ls.TargetWarning)
+    rows, generator = [], np.random.default_rng(2)
+    for _, title, metric, (scores, values) in populations(SETS):
+        if title != "BR" or metric == "hamming":
+            continue
+        means = np.cumsum(values[np.argsort(-scores)]) / np.arange(1, len(values) + 1)
+        for target in TARGETS:
+            if not 0.05 <= (means >= target).mean() <= 0.98:
+                continue
+            for n in np.repeat(SIZES, N_REPEATS):
+                drawn = generator.integers(len(scores), size=n)
+                for level in LEVELS:
+                    policy = ls.AcceptPolicy(
+                        target, confidence=level, outcome=get_metric(metric).outcome
+                    ).fit(scores[drawn], values[drawn])
+                    accepted = policy.accept(scores)
+                    missed = accepted.any() and values[accepted].mean() < target
+                    rows.append((metric, n, level, accepted.mean(), missed))
+    table = pd.DataFrame(rows, columns=["metric", "n", "level", "share", "missed"])
+    print("| metric | n | policies |" + "".join(f" {level:g} |" for level in LEVELS))
+    print("|" + "---|" * (3 + len(LEVELS)))
+    for (metric, n), part in table.groupby(["metric", "n"]):
+        found = part.groupby("level")[["share", "missed"]].mean().loc[list(LEVELS)]
+        cells = [f"{share:.3f} / {missed:.3f}" for share, missed in found.to_numpy()]
+        print(f"| {metric} | {n:,} | {len(part) // len(LEVELS)} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
