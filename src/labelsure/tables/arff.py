@@ -21,7 +21,6 @@ from labelsure.errors import DataError
 from labelsure.tables.column_choice import (
     AssignedColumns,
     ColumnChoice,
-    check_column_count,
     check_dense,
     check_distinct,
     check_repeated,
@@ -32,6 +31,7 @@ from labelsure.tables.column_choice import (
     read_labels,
 )
 from labelsure.tables.dataset import Dataset
+from labelsure.tables.files import check_column_count
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""

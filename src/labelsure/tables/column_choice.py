@@ -16,7 +16,7 @@ import pandas as pd
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets
-from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
+from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import read_labelsets
 from labelsure.tables.files import mark_missing, says_missing
 
@@ -202,23 +202,6 @@ def _read_label_column(column: pd.Series[Any]) -> Labelsets:
         return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
     spelled = (str(value).strip().lower() for value in column)
     return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
-
-
-def check_column_count(n_columns: int, where: str) -> None:
-    """Refuse a file of more columns than can be handled one by one.
-
-    Parameters
-    ----------
-    n_columns
-        How many it has, at least.
-    where
-        The name of the file, for the messages.
-    """
-    if n_columns > _limits.MAX_COLUMNS:
-        raise TooLargeError(
-            f"{where} must have at most {_limits.MAX_COLUMNS} columns, it has more. Leave out "
-            "those that are not needed, or split the file."
-        )
 
 
 def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str) -> None:

@@ -552,10 +552,6 @@ def _check_strengths(dependence: float, cardinality: float, noise: float, n_labe
     read_number(noise, "noise", 0, 1)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
-
-
 DATA_VARIABLE = "LABELSURE_DATA"
 SOURCES = ("file", "embedded", "openml")
 

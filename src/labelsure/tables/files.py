@@ -206,13 +206,19 @@ def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[
     return list(known) if wanted is None else [name for name in wanted if name in set(known)]
 
 
+def check_column_count(n_columns: int, where: str, most: int | None = None) -> None:
+    """Refuse a table of more columns than can be handled one by one."""
+    most = _limits.MAX_COLUMNS if most is None else most
+    if n_columns > most:
+        raise TooLargeError(
+            f"The table {where} must have at most {most} columns, it has {n_columns}. Leave out "
+            "those that are not needed."
+        )
+
+
 def _check_names(names: Sequence[str], where: str) -> list[str]:
     """Return the names of columns, unless there are too many or one is there twice."""
-    if len(names) > _limits.MAX_COLUMNS:
-        raise TooLargeError(
-            f"The table {where} must have at most {_limits.MAX_COLUMNS} columns, it has "
-            f"{len(names)}. Leave out those that are not needed."
-        )
+    check_column_count(len(names), where)
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -692,11 +698,7 @@ def _load_sparse(file: Path, state: tuple[int, int]) -> Any:
             n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
         what = f"The numbers of {file.name!r}, which are read as a whole,"
         _limits.check_size(n_bytes, what, "Save its rows in several files.")
-        if n_columns > _limits.MAX_LISTED_COLUMNS:
-            raise TooLargeError(
-                f"The matrix in {file.name!r} must have at most {_limits.MAX_LISTED_COLUMNS} "
-                f"columns, it has {n_columns}. Leave out those that are not needed."
-            )
+        check_column_count(n_columns, repr(file.name), _limits.MAX_LISTED_COLUMNS)
         matrix = sparse.load_npz(file).tocsr()
         matrix.check_format(full_check=True)
     except LabelsureError:

@@ -232,11 +232,6 @@ def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
     return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
 
 
-def read_lists(labels: Any, scores: Any, label_names: Sequence[str]) -> Floats:
-    """Return the scores of two lists, (L,); arguments as of `pair_lists` and `read_cell`."""
-    return _scores_by_name(pair_lists(labels, scores), label_names)
-
-
 def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) -> Floats:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -455,11 +450,6 @@ def read_listed_pairs(value: Any, places: LabelPlaces) -> ListedCell:
             f"got {show_value(value)}"
         )
     return _read_pairs(pairs, places)
-
-
-def read_listed_lists(labels: Any, scores: Any, places: LabelPlaces) -> ListedCell:
-    """Return what two lists say; arguments as of `pair_lists` and `read_listed_pairs`."""
-    return _read_pairs(pair_lists(labels, scores), places)
 
 
 def _read_pairs(pairs: list[tuple[str, Any]], places: LabelPlaces) -> ListedCell:
@@ -682,7 +672,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         if self.layout == LISTED:
             self._check_width(frame[str(self.column)], where)
         places = LabelPlaces(self.label_names_, self.n_labels_, logits=self.logits)
-        read = {CELLS: read_listed_pairs, LISTS: read_listed_lists, LISTED: read_listed_row}
+        read = {CELLS: read_listed_pairs, LISTS: _read_pairs, LISTED: read_listed_row}
         cells = _read_rows(frame, reasons, read[self.layout], self.columns_read, places)
         raise_bad_rows(reasons, where)
         return pd.DataFrame({LISTED_SCORES: pd.Series(cells, frame.index, dtype=object)})
@@ -725,10 +715,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """Return (n, L) scores, and note the rows that have none."""
         if self.layout in (COLUMNS, POSITIONS):
             return _read_columns(frame[self._shown_names], reasons)
-        read, columns = read_cell, [str(self.column)]
-        if self.layout == LISTS:
-            read, columns = read_lists, [LABELS, SCORES]  # type: ignore[assignment]
-        rows = _read_rows(frame, reasons, read, columns, self._shown_names)
+        read = _scores_by_name if self.layout == LISTS else read_cell
+        rows = _read_rows(frame, reasons, read, self.columns_read, self._shown_names)
         empty = np.full(self.n_labels_, 0.5)
         return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
 
@@ -776,12 +764,12 @@ def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
 def _read_rows(
     frame: pd.DataFrame, reasons: dict[Any, str], read: Any, columns: list[str], names: Any
 ) -> list[Any]:
-    """Return what a reader of cells makes of each row, None where it cannot read it."""
+    """Return what a reader makes of each row's cell or pairs, None where it cannot read it."""
     values: list[Any] = []
     cells = zip(frame.index, *(frame[column] for column in columns), strict=True)
     for row, *parts in cells:
         try:
-            values.append(read(*parts, names))
+            values.append(read(parts[0] if len(parts) == 1 else pair_lists(*parts), names))
         except ValueError as error:
             values.append(None)
             reasons[row] = str(error)

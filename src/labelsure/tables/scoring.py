@@ -522,8 +522,8 @@ class PartJob:
         The rows, and the name of what is written.
     store, key
         Where it is written, and what all that it depends on comes to.
-    settings, sep, csv_sep, spreadsheet_safe
-        Of the table, as for `score_files`.
+    settings, text
+        Of the table, and of its text as for `encode_table`.
     audited
         The rows of the part that chance has chosen, from its first; None without an audit.
     compared
@@ -537,9 +537,7 @@ class PartJob:
     store: PartStore
     key: str
     settings: ScoreSettings
-    sep: str
-    csv_sep: str
-    spreadsheet_safe: bool
+    text: dict[str, Any]
     audited: Indices | None
     compared: Indices
     sets_aside: bool
@@ -610,13 +608,7 @@ def _score_part(model: AccuracyAwareClassifier, job: PartJob) -> dict[str, Any]:
     content = b""
     if len(table):
         suffix = Path(job.name).suffix
-        content = encode_table(
-            table,
-            suffix,
-            sep=job.sep,
-            csv_sep=job.csv_sep,
-            spreadsheet_safe=job.spreadsheet_safe,
-        )
+        content = encode_table(table, suffix, **job.text)
     accept = table["accept"]
     notes = {
         "key": job.key,
@@ -853,12 +845,12 @@ def score_files(
     audited = None if audit is None else _choose_rows(n_total, audit, seed)
     compared = sample_rows(n_total)
     names = dict.fromkeys(unit.path for part in parts for unit in part.slices)
-    noted = {**asdict(settings), "sep": sep, "csv_sep": csv_sep}
+    text = {"sep": sep, "csv_sep": csv_sep or "", "spreadsheet_safe": spreadsheet_safe}
     manifest = {
         "labelsure": __version__,
         "model": file.checksum,
         "inputs": [describe_file_state(name) for name in names],
-        "settings": {**noted, "spreadsheet_safe": spreadsheet_safe, "audit": audit, "seed": seed},
+        "settings": {**asdict(settings), **text, "audit": audit, "seed": seed},
     }
     with ExitStack() as stack:
         place = path
@@ -884,9 +876,7 @@ def score_files(
                     PartStore(store.place),
                     key,
                     settings,
-                    sep,
-                    csv_sep or "",
-                    spreadsheet_safe,
+                    text,
                     None if audited is None else part.choose(audited),
                     part.choose(compared),
                     aside is not None,
