@@ -12,7 +12,7 @@
 #
 # Debian's volunteers tag packages by hand: what a program is used for, what it works with, its
 # field. A classifier reads the descriptions. **Which packages can it tag without review, if the
-# tags that go out shall have a mean F1 of at least 0.8?**
+# tags that go out must have a mean F1 of at least 0.8?**
 #
 # Data: Debian's package lists (descriptions and tags, on any Debian machine with access to its
 # archive). `pip install labelsure` is all that the code needs.
