@@ -89,3 +89,37 @@ def placement(columns, width, density, corner):
                 best, best_gain = label, gain
         order.append(best)
     return order
+
+
+def shares_of_answers(answers, label_names):
+    """P of all labelsets, the share of answers that name it: [i][code]."""
+    table = []
+    for row in answers:
+        shares = [0.0] * 2 ** len(label_names)
+        for labels in row:
+            shares[sum(2**j for j, name in enumerate(label_names) if name in labels)] += 1 / len(
+                row
+            )
+        table.append(shares)
+    return table
+
+
+def smoothed_votes(votes, prevalence, strength):
+    """(m / (m + a)) share of votes + (a / (m + a)) independent labels, all labelsets."""
+    table = []
+    for row in votes:
+        m, n_labels = len(row), len(prevalence)
+        p = [
+            (sum(vote[j] for vote in row) + strength * prevalence[j]) / (m + strength)
+            for j in range(n_labels)
+        ]
+        probabilities = []
+        for code in range(2**n_labels):
+            bits = [code >> j & 1 for j in range(n_labels)]
+            product = 1.0
+            for bit, q in zip(bits, p, strict=True):
+                product *= q if bit else 1 - q
+            n_same = sum(vote == bits for vote in row)
+            probabilities.append((n_same + strength * product) / (m + strength))
+        table.append(probabilities)
+    return table

@@ -22,6 +22,7 @@ from labelsure.tables.features import infer_roles
 X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
 TRUTH = (np.random.default_rng(2).uniform(size=P.shape) < P).astype(int)
+VOTES = ls.LabelsetTable.from_samples(np.stack([TRUTH, 1 - TRUTH, TRUTH], axis=1))
 GROUPS = np.repeat(["a", "b"], 100)
 
 
@@ -117,6 +118,7 @@ MAKERS = {
     "ChainDependence": lambda: ls.classifiers.ChainDependence(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
+    "VoteSmoothing": lambda: ls.classifiers.VoteSmoothing(gate=False).fit(VOTES, TRUTH),
     "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
     "LabelThresholds": lambda: ls.LabelThresholds("each").fit(ls.IndependentLabels(P), TRUTH),
     "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
@@ -149,6 +151,8 @@ def answers(model):
         return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
     if isinstance(model, ls.LabelThresholds):
         return [model.predict(ls.IndependentLabels(P)), model.accuracy_]
+    if isinstance(model, ls.classifiers.VoteSmoothing):
+        return [model.transform(VOTES).marginals(), str(model)]
     if isinstance(model, Recalibration):
         return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
     if isinstance(model, ls.tables.TableColumns):

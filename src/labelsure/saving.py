@@ -64,6 +64,7 @@ OWN_TYPES = {
     "TableColumns": "labelsure.tables.features",
     "TemperatureScaling": "labelsure.classifiers.recalibration",
     "View": "labelsure.estimation._shift",
+    "VoteSmoothing": "labelsure.classifiers.recalibration",
 }
 """Every type of this package that a fitted model consists of, and the module that defines it. Files
 name these types as `labelsure.X`, so that a class that moves changes one line here."""

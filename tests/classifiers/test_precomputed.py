@@ -77,7 +77,12 @@ def test_clones_frozen_pickles_and_pipelines(kind):
     model, X = fitted(kind), X_OF_KIND[kind]
     expected = model.predict_proba(X)
     assert is_classifier(model)
-    assert clone(model).get_params() == {"kind": kind, "label_names": None, "floor": None}
+    assert clone(model).get_params() == {
+        "kind": kind,
+        "label_names": None,
+        "floor": None,
+        "unknown": "drop",
+    }
     with pytest.raises(NotFittedError):
         clone(model).predict(X)
     frozen = FrozenEstimator(model).fit(X, 1 - Y)

@@ -113,7 +113,7 @@ def test_votes_that_were_not_cast():
             )
     with pytest.raises(ls.InputError, match="at least one vote for each instance, row 1 has none"):
         model.fit(np.array([[[1, 0]], [gone]]), truth[:2])
-    with pytest.raises(ls.InputError, match="`votes`"):
+    with pytest.raises(ls.InputError, match="`samples`"):
         model.fit(np.array([[[1, np.nan]], [[1, 0]]]), truth[:2])
 
 

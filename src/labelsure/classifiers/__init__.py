@@ -20,6 +20,7 @@ from labelsure.classifiers.recalibration import (
     ChainDependence,
     LabelwiseCalibration,
     TemperatureScaling,
+    VoteSmoothing,
 )
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "RecalibratedClassifier",
     "Targets",
     "TemperatureScaling",
+    "VoteSmoothing",
     "as_distribution",
 ]

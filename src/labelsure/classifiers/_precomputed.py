@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import LabelNames, Names
@@ -19,7 +18,8 @@ from labelsure.classifiers._probability_layouts import (
 )
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.names import check_weights, match_labels
+from labelsure.labelsets.answers import are_answers
+from labelsure.labelsets.names import GivenLabelsets, check_weights, match_labels
 from labelsure.labelsets.rows import (
     as_table,
     check_label_names,
@@ -46,13 +46,18 @@ class PrecomputedProbabilities(LabelsetPredictor):
         - "logit": (n, L) logits of these, likewise;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
-          have different numbers of votes, a row of NaN stands for one that was not cast.
+          have different numbers of votes, a row of NaN stands for one that was not cast. Or for
+          each instance a list of answers, which are lists of label names: see
+          `LabelsetTable.from_samples`.
     label_names
         The labels, in the order of the columns, where neither X nor y names them: for sparse
-        matrices.
+        matrices, and for answers beside a y that is no DataFrame.
     floor
         How probable each label is that a sparse matrix does not list; None means 2**-24. See
         `SparseIndependentLabels`.
+    unknown
+        What to do with names in answers that are no label: "refuse" them, or "drop" them with a
+        warning that counts them.
 
     Attributes
     ----------
@@ -85,11 +90,16 @@ class PrecomputedProbabilities(LabelsetPredictor):
     """
 
     def __init__(
-        self, kind: str = "marginal", label_names: Names = None, floor: float | None = None
+        self,
+        kind: str = "marginal",
+        label_names: Names = None,
+        floor: float | None = None,
+        unknown: str = "drop",
     ) -> None:
         self.kind = kind
         self.label_names = label_names
         self.floor = floor
+        self.unknown = unknown
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Check that X and y belong together and keep the names of the labels.
@@ -107,7 +117,10 @@ class PrecomputedProbabilities(LabelsetPredictor):
             (n,) weights of the instances, which are checked and change nothing.
         """
         names, array = self._names_of_columns(X), self._check_shape(X)
-        dist = self._wrap(array, names)
+        listed = self.label_names
+        if self.kind == "votes" and listed is None:
+            listed = GivenLabelsets.read(y, "y").label_names
+        dist = self._wrap(array, listed if are_answers(array) else names)
         n_labels = dist.n_labels
         known = names
         if names is None and self.label_names is not None:
@@ -120,7 +133,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
             match_labels(truth.label_names, known, "y", "`X`")
         if sample_weight is not None:
             check_weights(sample_weight, len(dist), index_of_batch(X, y))
-        self.n_features_in_, self.n_labels_ = array.shape[-1], n_labels
+        self.n_features_in_ = n_labels if are_answers(array) else array.shape[-1]
+        self.n_labels_ = n_labels
         self.classes_, self.column_names_ = truth.classes, names
         self.label_names_ = truth.label_names
         return self
@@ -145,6 +159,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
             As in `fit`.
         """
         array, names = self._check_shape(X), self._names_of_columns(X)
+        if are_answers(array):
+            return self._wrap(array, self.label_names_)._with_index(index_of(X))
         # An array has its columns in the order that they had in `fit`.
         names = self.column_names_ if names is None else names
         if names is not None and self.label_names_ is not None and array.shape[1] == len(names):
@@ -157,9 +173,13 @@ class PrecomputedProbabilities(LabelsetPredictor):
             )
         return self._wrap(array, self.label_names_)._with_index(index_of(X))
 
-    def _check_shape(self, X: Any) -> NDArray[Any]:
+    def _check_shape(self, X: Any) -> Any:
         if self.kind not in KINDS:
             raise unknown_name("kind", self.kind, KINDS)
+        if self.unknown not in ("refuse", "drop"):
+            raise unknown_name("`unknown`", self.unknown, ("refuse", "drop"))
+        if self.kind == "votes" and are_answers(X):
+            return X  # read where the labels are known
         lists_labels = is_sparse(X) and self.kind in NAMED_KINDS
         array = X if lists_labels else read_array(as_table(X), "X")
         middle = ", n_votes" if self.kind == "votes" else ""
@@ -182,9 +202,19 @@ class PrecomputedProbabilities(LabelsetPredictor):
         names = names_in(X) if self.kind in NAMED_KINDS else None
         return None if names is None else tuple(names)
 
-    def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
+    def _wrap(self, array: Any, label_names: Names) -> LabelsetDistribution:
+        if are_answers(array) and label_names is None:
+            raise InputError(
+                "`X` lists names of labels, and nothing says which labels there are. Pass them as "
+                "`label_names`, or `y` as a DataFrame with a column for each label."
+            )
         return wrap_probabilities(
-            array, kind=self.kind, label_names=label_names, name="X", floor=self.floor
+            array,
+            kind=self.kind,
+            label_names=label_names,
+            name="X",
+            floor=self.floor,
+            unknown=self.unknown,
         )
 
     def __sklearn_tags__(self) -> Any:

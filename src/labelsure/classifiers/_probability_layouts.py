@@ -34,11 +34,9 @@ from labelsure.labelsets.rows import (
     as_table,
     is_sparse,
     names_in,
-    read_rows,
     show_names,
     take_rows,
 )
-from labelsure.labelsets.weighted import WeightedLabelsets
 
 N_LOGITS = 20
 """From so many logits within [0, 1] on there is a warning: 0 of 516 batches of 30 rows had it."""
@@ -70,6 +68,7 @@ def wrap_probabilities(
     label_names: Names = None,
     name: str = "source",
     floor: float | None = None,
+    unknown: str = "drop",
 ) -> LabelsetDistribution:
     """Return predicted probabilities as distributions; warn where they look like something else.
 
@@ -81,13 +80,15 @@ def wrap_probabilities(
         What the caller calls the probabilities, for the messages.
     floor
         How probable each label is that a sparse matrix does not list; None means 2**-24.
+    unknown
+        What to do with names in votes that are no label.
     """
     if isinstance(source, LabelsetDistribution):
         return source
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     if kind == "votes":
-        return _count_votes(read_array(source, name), label_names)
+        return LabelsetTable.from_samples(source, label_names, unknown=unknown)
     if kind == "joint":
         joint = check_unit_interval(read_array(as_table(source), name), name)
         return DenseDistribution(joint, label_names)
@@ -135,23 +136,6 @@ def _stack_labels(columns: Sequence[Any], classes: Sequence[Any], name: str) -> 
                 )
         found.append(read_positive_column(array, known, label))
     return np.column_stack(found)
-
-
-def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetTable:
-    """Return how often each labelset was voted for, of as many votes as each instance has."""
-    if votes.ndim != 3 or not np.isnan(votes).any():
-        return LabelsetTable.from_samples(votes, label_names)
-    is_cast = ~np.isnan(votes).all(axis=2)
-    n_cast = is_cast.sum(axis=1)
-    if not n_cast.all():
-        raise InputError(
-            "There must be at least one vote for each instance, row "
-            f"{n_cast.argmin()} has none. Drop that row, or write zeros for an empty labelset."
-        )
-    instance = np.nonzero(is_cast)[0]
-    labelsets = read_rows(votes[is_cast], "votes", sparse=False)
-    seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
-    return LabelsetTable.from_weighted(seen, label_names)
 
 
 def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> IndependentLabels:

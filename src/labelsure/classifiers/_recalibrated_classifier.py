@@ -62,9 +62,10 @@ class RecalibratedClassifier(LabelsetPredictor):
         whatever made the probabilities.
     method
         "auto": `LabelwiseCalibration` for independent labels, `TemperatureScaling` for chains and
-        trellises, as `AccuracyAwareClassifier` has it; nothing for other kinds of distributions or
-        fewer than 50 instances. "dependence": a `ChainDependence` over the marginals of the model,
-        for models that only say how likely each label is. Or a recalibration, not fitted, e.g.
+        trellises, `VoteSmoothing` for votes, as `AccuracyAwareClassifier` has it;
+        nothing for other kinds of distributions or fewer than 50 instances. "dependence": a
+        `ChainDependence` over the marginals of the model, for models that only say how
+        likely each label is. Or a recalibration, not fitted, e.g.
         ``TemperatureScaling()``.
     cv
         Number of folds.

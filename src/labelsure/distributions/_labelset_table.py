@@ -23,6 +23,7 @@ from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.answers import are_answers, read_answers
 from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
@@ -173,8 +174,8 @@ class LabelsetTable(LabelsetDistribution):
     array([[1.  , 0.75]])
     """
 
-    _estimator = ""  # of the entropy, where the table was made from draws,
-    _n_draws = 0  # of each instance
+    _estimator = ""  # of the entropy, where the table was made from draws
+    _n_votes: Floats | None = None  # (n,) how many votes each instance has, where it has votes
 
     def __init__(
         self,
@@ -231,21 +232,30 @@ class LabelsetTable(LabelsetDistribution):
         label_names: Iterable[Any] | None = None,
         *,
         entropy: str = "plugin",
+        unknown: str = "drop",
     ) -> Self:
         """Return the table of how often each labelset was drawn or voted for.
 
         Parameters
         ----------
         samples
-            (n, size, L) zeros and ones: for each instance `size` draws or votes.
+            - (n, size, L) zeros and ones: for each instance `size` draws or votes. A row of NaN is
+              a vote not cast;
+            - or for each instance a list of answers, of which instances may have different numbers.
+              An answer is a list of label names, JSON text of one, or a dict
+              ``{"labels": [...], "weight": w}``. None, and text that is no JSON list, is a vote
+              not cast: a warning says how many there are.
         label_names
-            One for each label.
+            One for each label. None takes all names that answers list, sorted.
         entropy
             How the profile estimates the entropy of what the draws come from: "plugin" takes the
             shares as they are, which is too low on average; "miller_madow", "grassberger" and
             "chao_shen" correct for that, and the collision is then the share of equal pairs of
             draws, which is unbiased. The profile's `method` is this name. Everything else always
             goes by the shares.
+        unknown
+            What to do with names in answers that are not in `label_names`: "refuse" them, "drop"
+            them with a warning that counts them, or "keep" them as further labels.
 
         Examples
         --------
@@ -254,25 +264,57 @@ class LabelsetTable(LabelsetDistribution):
         array([[0.75, 0.25]])
         >>> LabelsetTable.from_samples(votes, entropy="miller_madow").profile().collision
         array([0.5])
+        >>> first = [["urgent", "billing"], '["billing", "urgent"]', ["billing"]]
+        >>> answers = [first, [[], ["login"]]]
+        >>> dist = LabelsetTable.from_samples(answers, ["billing", "login", "urgent"])
+        >>> dist.marginals().round(2)
+        array([[1.  , 0.  , 0.67],
+               [0.  , 0.5 , 0.  ]])
         """
         refuse_masked(samples, "samples")
-        try:
-            array = np.asarray(samples)
-        except ValueError as error:
-            raise InputError(
-                "`samples` must have shape (n_samples, size, n_labels), got lists of different "
-                "lengths. Where instances have different numbers of draws, use `LabelsetTable` "
-                "with `normalise=True`."
-            ) from error
-        if array.ndim != 3 or 0 in array.shape[1:]:
-            raise InputError(
-                "`samples` must have shape (n_samples, size, n_labels) with at least one draw and "
-                f"one label, got shape {array.shape}. Draws of one instance are `[draws]`."
+        if are_answers(samples):
+            rows, weights, instance, names, _ = read_answers(
+                samples, label_names, name="samples", unknown=unknown
             )
-        size = array.shape[1]
-        estimator = check_estimator(entropy, size)
-        new = cls(array, np.full(array.shape[:2], 1 / size), label_names)
-        new._estimator, new._n_draws = estimator, size
+            new = cls._from_votes(rows, weights, instance, len(samples), names)
+        else:
+            array = as_floats(samples, "samples")
+            if array.ndim != 3 or 0 in array.shape[1:]:
+                raise InputError(
+                    "`samples` must have shape (n_samples, size, n_labels) with at least one draw "
+                    f"and one label, got shape {array.shape}. Draws of one instance are `[draws]`."
+                )
+            instance, place = np.nonzero(~np.isnan(array).all(axis=2))
+            rows = read_rows(array[instance, place], "samples", sparse=False)
+            new = cls._from_votes(rows, np.ones(len(rows)), instance, len(array), label_names)
+        sizes = np.asarray(new._n_votes)
+        new._estimator = check_estimator(entropy, int(sizes.min()) if len(sizes) else 2)
+        if entropy != "plugin" and (sizes != sizes[:1]).any():
+            raise InputError(
+                f"The entropy estimator {entropy!r} needs the same number of draws for every "
+                f'instance, got {sizes.min():g} to {sizes.max():g}. Use entropy="plugin".'
+            )
+        return new
+
+    @classmethod
+    def _from_votes(
+        cls,
+        rows: Labelsets,
+        weights: Floats,
+        instance: Indices,
+        n_samples: int,
+        label_names: Iterable[Any] | None,
+    ) -> Self:
+        """Return the shares of votes; with weights, Kish's effective number of them is kept."""
+        totals = np.bincount(instance, weights, minlength=n_samples)
+        if not totals.all():
+            raise InputError(
+                "There must be at least one vote for each instance, row "
+                f"{totals.argmin()} has none. Drop that row, or write zeros for an empty labelset."
+            )
+        merged = WeightedLabelsets.merge(rows, weights / totals[instance], instance, n_samples)
+        new = cls.from_weighted(merged, label_names)
+        new._n_votes = totals**2 / np.bincount(instance, weights**2, minlength=n_samples)
         return new
 
     @property
@@ -284,7 +326,8 @@ class LabelsetTable(LabelsetDistribution):
         seen = self._seen.take(rows)
         known = seen if self._known is self._seen else self._known.take(rows)
         new = self.from_weighted(seen, self.label_names, known)
-        new._estimator, new._n_draws = self._estimator, self._n_draws
+        new._estimator = self._estimator
+        new._n_votes = None if self._n_votes is None else self._n_votes[rows]
         return new
 
     def _marginals(self) -> Floats:
@@ -304,9 +347,9 @@ class LabelsetTable(LabelsetDistribution):
             self._seen.sum(weights**2),
             self.n_labels,
         )
-        if self._estimator:
-            times = np.rint(weights * self._n_draws)
-            counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
+        if self._estimator and self._n_votes is not None:
+            size = int(self._n_votes.max(initial=1))
+            counts = DrawCounts(np.rint(weights * size), self._seen.instance, size, len(self))
             profile = estimate_profile(profile, counts, self._estimator)
         return profile, best.labelsets[:, 0]
 

@@ -194,9 +194,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         `LabelThresholds`. `fit(X, y, Y_pred=...)` judges any other predictions.
     recalibration
         "auto": label-wise calibration of independent labels, temperature scaling of chains and
-        trellises, each only if it raises the log-probability of the truth on rows that it was not
-        fitted to, and decisions do not become less accurate. None: nothing. Or a recalibration,
-        not fitted. Policy and region never use the rows that it was fitted to.
+        trellises, smoothing of votes, each only if it raises the log-probability of the truth on
+        rows that it was not fitted to, and decisions do not become less accurate. None: nothing.
+        Or a recalibration, not fitted. Policy and region never use the rows that it was fitted to.
     empty
         The Jaccard and F1 of two empty labelsets.
     n_jobs
