@@ -17,6 +17,7 @@ from labelsure.errors import TooLargeError
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SECONDS_TO_END = 5.0
+POOL_THREADS = ("ExecutorManagerThread", "QueueFeederThread")  # of loky; they hold semaphores
 
 
 @dataclass(frozen=True)
@@ -110,4 +111,8 @@ def end_workers() -> None:
         )
         ending.start()
         ending.join(SECONDS_TO_END)
+        del executor, ending  # the thread's arguments would keep the pool until it is collected
+        for thread in threading.enumerate():
+            if thread.name in POOL_THREADS:
+                thread.join(SECONDS_TO_END)
         gc.collect()  # queues of the pool refer to each other, and hold its semaphores
