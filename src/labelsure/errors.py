@@ -87,17 +87,7 @@ class TooLargeError(LabelsureError, ValueError):
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """Build the error for a name that is not registered, with the nearest known one.
-
-    Parameters
-    ----------
-    what
-        What the name should be of, e.g. ``"metric"``.
-    name
-        The name that came.
-    known
-        The names that exist.
-    """
+    """Build the error for a name that is not registered, with the nearest known one."""
     spelled = {k.lower(): k for k in known}
     near = get_close_matches(str(name).lower(), spelled, n=1)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""

@@ -111,13 +111,7 @@ class Savable:
     """
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it.
-
-        Parameters
-        ----------
-        path
-            Where to write, e.g. "tickets.labelsure". The file is replaced as a whole or not at all.
-        """
+        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it."""
         check_is_fitted(self)
         content = _write_model(self)
         try:
@@ -322,11 +316,6 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
 
 def read_description(path: str | Path) -> dict[str, Any]:
     """Return what a saved file says of itself; nothing in it is imported or built.
-
-    Parameters
-    ----------
-    path
-        The file.
 
     Returns
     -------

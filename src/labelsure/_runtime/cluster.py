@@ -36,13 +36,6 @@ def run_on_cluster(
 
     Dask holds, hands out and repeats the tasks. What they share is a task of its own, so that it is
     made again where the worker that held it has died.
-
-    Parameters
-    ----------
-    function, tasks, shared
-        As for `run_tasks`.
-    address
-        Of the scheduler.
     """
     with _connect(address) as client:
         from distributed import as_completed
@@ -88,15 +81,7 @@ class RaisedInTask(Exception):
 
 
 def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
-    """Call a function in a worker, also one that joined later, if it has the same packages.
-
-    Parameters
-    ----------
-    expected
-        The versions that must be installed.
-    function, *task
-        What to call, and with what.
-    """
+    """Call a function in a worker, also one that joined later, if it has the same packages."""
     try:
         _compare_versions(expected, _read_versions(), "A worker")
         return function(*task)
@@ -172,13 +157,7 @@ def _connect(address: str) -> Iterator[Any]:
 
 
 def check_workers(client: Any) -> None:
-    """Wait for a worker, and refuse those that would compute something else.
-
-    Parameters
-    ----------
-    client
-        Of the scheduler.
-    """
+    """Wait for a worker, and refuse those that would compute something else."""
     try:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     except TimeoutError as error:

@@ -107,19 +107,7 @@ MAX_THREADS = 1024
 
 
 def check_size(needed: int, what: str, instead: str, max_bytes: int | None = None) -> None:
-    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`.
-
-    Parameters
-    ----------
-    needed
-        In bytes.
-    what
-        The array, for the message.
-    instead
-        What to do, for the message.
-    max_bytes
-        None means `MAX_ARRAY_BYTES`.
-    """
+    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`."""
     max_bytes = MAX_ARRAY_BYTES if max_bytes is None else max_bytes
     if needed > max_bytes:
         raise TooLargeError(

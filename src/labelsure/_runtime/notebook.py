@@ -18,13 +18,6 @@ MAX_COLUMNS = 20
 def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
     """Return a sentence and a table as HTML; names that hold signs of HTML are only text in it.
 
-    Parameters
-    ----------
-    sentence
-        What the answer is.
-    table
-        What it holds; all its rows are shown.
-
     Examples
     --------
     >>> make_html("Labels <b> and <i>.")

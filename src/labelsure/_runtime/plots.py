@@ -74,35 +74,13 @@ def series_style(number: int) -> dict[str, Any]:
 def draw_interval_series(
     ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, style: dict[str, Any], label: str
 ) -> None:
-    """Draw values with their intervals, in a line style and with a marker of their own.
-
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    x, y, interval
-        The values, and the lower and upper ends of the intervals of y.
-    style
-        Of `series_style`.
-    label
-        For the legend.
-    """
+    """Draw values with their intervals, in a line style and with a marker of their own."""
     yerr = distances(y, *interval)
     ax.errorbar(x, y, yerr=yerr, markersize=4, capsize=3, linewidth=1, label=label, **style)
 
 
 def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
-    """Draw actual against estimated accuracy with its interval, and the diagonal.
-
-    Parameters
-    ----------
-    table
-        Of a `Reliability`.
-    label
-        For the legend.
-    ax
-        Where to draw; several tables can share it.
-    """
+    """Draw actual against estimated accuracy with its interval, and the diagonal."""
     ax = choose_axes(ax)
     n_before = len(ax.containers)
     if not n_before:
@@ -131,21 +109,7 @@ def plot_accept_curve(
     target: float | None,
     ax: Axes | None,
 ) -> Axes:
-    """Draw the mean accuracy of the accepted against their share, and how uncertain it is.
-
-    Parameters
-    ----------
-    table
-        Of an `AcceptCurve`.
-    interval
-        Between what each mean lies.
-    label, interval_label
-        For the legend.
-    target
-        A mean accuracy to mark; None for none.
-    ax
-        Where to draw; several curves can share it.
-    """
+    """Draw the mean accuracy of the accepted against their share, and how uncertain it is."""
     ax = choose_axes(ax)
     start = np.zeros(min(len(table), 1))  # the first step begins with nothing accepted
     coverage = np.append(start, table["share"])
@@ -199,19 +163,7 @@ def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
 def plot_labelsets(
     names: Sequence[str], probabilities: Floats, title: str, ax: Axes | None
 ) -> Axes:
-    """Draw labelsets as bars, the most probable on top, and all others together as the last bar.
-
-    Parameters
-    ----------
-    names
-        Of the labelsets, the most probable first.
-    probabilities
-        Theirs; what is missing to 1 belongs to the others.
-    title
-        Whose labelsets they are.
-    ax
-        Where to draw.
-    """
+    """Draw labelsets as bars, the most probable on top, and all others together as the last bar."""
     shown = [_wrap(name) for name in names]
     rest = 1.0 - float(np.sum(probabilities))
     has_others = rest > ROUNDING

@@ -39,13 +39,6 @@ class TaskFailure:
 def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:
     """Return how many workers to ask joblib for: no more than tasks, for it starts them all.
 
-    Parameters
-    ----------
-    n_jobs
-        What the user asks for. None and negative numbers have joblib's meaning.
-    n_tasks
-        How many there are to share.
-
     Examples
     --------
     >>> count_workers(8, n_tasks=3)
@@ -83,11 +76,6 @@ def leave_with(owner: int) -> None:
     """End this process soon after its parent, which may be killed without notice.
 
     A terminal sends Ctrl-C to the parent and to its workers; the parent answers it for all.
-
-    Parameters
-    ----------
-    owner
-        The parent; nothing happens in the owner itself.
     """
     if os.getpid() != owner:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -34,13 +34,7 @@ _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 
 
 def expand_path(path: AnyPath) -> Path:
-    """Return a path with the home folder for a leading ``~``; refuse one that is empty.
-
-    Parameters
-    ----------
-    path
-        As the user gives it.
-    """
+    """Return a path with the home folder for a leading ``~``; refuse one that is empty."""
     if not str(path):
         raise InputError("The name of a file or a folder must not be empty, got ''.")
     try:
@@ -53,15 +47,7 @@ def expand_path(path: AnyPath) -> Path:
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write to a temporary file beside the path, and rename it once it is whole and on disk.
-
-    Parameters
-    ----------
-    path
-        Where the file will be; one that is there stays until the new one takes its place.
-    write
-        Called with the path to write to.
-    """
+    """Write to a temporary file beside the path, and rename it once it is whole and on disk."""
     writer = f"{os.getpid()}-{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
     try:
@@ -82,13 +68,7 @@ STREAM_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path names a device or a pipe, into which one writes and which stays as it is.
-
-    Parameters
-    ----------
-    path
-        Links are followed.
-    """
+    """Whether a path names a device or a pipe, into which one writes and which stays as it is."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):  # ValueError: a NUL in the name
@@ -98,16 +78,7 @@ def is_stream(path: Path) -> bool:
 
 
 def write_output(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write what a user asked for: a whole file, where a link leads to, or into a device or pipe.
-
-    Parameters
-    ----------
-    path
-        A file that is there stays until the new one takes its place. A device or a pipe gets the
-        content once that is whole.
-    write
-        Called with the path to write to.
-    """
+    """Write a whole file to where a link leads, or into a device or pipe."""
     if is_stream(path):
         with TemporaryDirectory() as folder:
             whole = Path(folder) / path.name
@@ -121,27 +92,13 @@ def write_output(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def send_file(file: Path, stream: Path) -> None:
-    """Write the content of a file into a device or a pipe.
-
-    Parameters
-    ----------
-    file, stream
-        Where from, and where to.
-    """
+    """Write the content of a file into a device or a pipe."""
     with open(file, "rb") as source, open(stream, "wb") as sink:
         shutil.copyfileobj(source, sink, CHUNK_BYTES)
 
 
 def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
-    """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file.
-
-    Parameters
-    ----------
-    outputs
-        What will be written; devices and pipes are not replaced and may be anything.
-    inputs
-        Files and folders that will be read.
-    """
+    """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file."""
     read = [expand_path(given) for given in inputs]
     written: list[Path] = []
     for output in map(expand_path, outputs):
@@ -198,15 +155,7 @@ def _real_path(path: Path) -> Path:
 
 
 def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
-    """Refuse a place that cannot be written, or that is an input, before anything is computed.
-
-    Parameters
-    ----------
-    output
-        Of a file.
-    inputs
-        As of `check_outputs`.
-    """
+    """Refuse a place that cannot be written, or that is an input, before anything is computed."""
     check_outputs([output], inputs)
     place = expand_path(output)
     if is_stream(place):
@@ -219,14 +168,7 @@ def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed had begun to write into a folder, and nothing else.
-
-    Parameters
-    ----------
-    folder
-        In which no other process writes now. Folders inside of it are left alone, and so is what a
-        link leads to.
-    """
+    """Remove what processes that were killed had begun to write into a folder, and nothing else."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -299,15 +241,7 @@ def _suggest_name(path: Path) -> str:
 
 
 def find_compression(content: bytes, path: Path) -> Compression | None:
-    """Return how a file is compressed, by its first bytes; None where it is not.
-
-    Parameters
-    ----------
-    content
-        Some first bytes of it.
-    path
-        Its name, which says how it should be compressed.
-    """
+    """Return how a file is compressed, by its first bytes; None where it is not."""
     for suffix, compression in COMPRESSIONS.items():
         if content.startswith(compression.magic):
             return compression
@@ -326,19 +260,7 @@ def unpack(
     path: Path,
     max_bytes: int | None = None,
 ) -> None:
-    """Write what is in a compressed file to another one.
-
-    Parameters
-    ----------
-    compression
-        As `find_compression` returns it.
-    packed, unpacked
-        Where from, and where to.
-    path
-        The name of the file, for messages.
-    max_bytes
-        How much may come out; None for any.
-    """
+    """Write what is in a compressed file to another one."""
     n_bytes = 0
     try:
         with compression.open(packed) as file:
@@ -443,13 +365,7 @@ class FinishedOutput:
         self._made_from = json.loads(json.dumps(made_from, default=str))
 
     def find(self, *, overwrite: bool) -> dict[str, Any] | None:
-        """Return what was noted of the finished file; None where there is something to do.
-
-        Parameters
-        ----------
-        overwrite
-            Whether a file that is there may be replaced, whatever made it.
-        """
+        """Return what was noted of the finished file; None where there is something to do."""
         if overwrite or is_stream(self.path) or not self.path.exists():
             return None
         noted = self._read()
@@ -463,13 +379,7 @@ class FinishedOutput:
         )
 
     def note(self, found: Mapping[str, Any]) -> None:
-        """Note that the file is finished.
-
-        Parameters
-        ----------
-        found
-            What to say of it next time.
-        """
+        """Note that the file is finished."""
         if not is_stream(self.path):
             noted = {"output": self._state(), "made_from": self._made_from, "found": dict(found)}
             write_text(self._note, json.dumps(noted, indent=1) + "\n")
@@ -495,13 +405,7 @@ class FinishedOutput:
 
 
 def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
-    """Return name, size and time of each file, by which a changed one is noticed.
-
-    Parameters
-    ----------
-    inputs
-        Files, and folders whose files count.
-    """
+    """Return name, size and time of each file, by which a changed one is noticed."""
     described: list[list[Any]] = []
     for given in inputs:
         path = expand_path(given)
@@ -517,15 +421,7 @@ LOCK, OWNER = ".lock", ".owner"
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """Make a folder that can be written to, or say why it cannot be used.
-
-    Parameters
-    ----------
-    folder
-        Its path.
-    what
-        What it is, for the message.
-    """
+    """Make a folder that can be written to, or say why it cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
@@ -543,13 +439,6 @@ def hold_folder(folder: Path, what: str) -> Iterator[None]:
     """Keep a folder for this process, or say who has it.
 
     The lock is the operating system's, which gives it up when a process ends, however it ends.
-
-    Parameters
-    ----------
-    folder
-        Which is there.
-    what
-        What it is, for messages.
     """
     from filelock import FileLock, Timeout  # only runs need it
 

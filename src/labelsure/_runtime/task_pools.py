@@ -30,20 +30,6 @@ def run_tasks(
     In the order in which they finish. What the function raises is raised here, so one that must not
     stop the others catches it. A worker that ends makes a `TaskFailure` of the tasks that are lost.
 
-    Parameters
-    ----------
-    function
-        Of a module, so that workers can import it.
-    tasks
-        Its arguments.
-    n_jobs
-        How many processes of this machine; 1 calls it in this process.
-    scheduler
-        The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers do the work
-        instead.
-    shared
-        The first argument of the function in every task; a worker of a cluster gets it once.
-
     Examples
     --------
     >>> sorted(run_tasks(divmod, [(7, 2), (9, 4)]))
@@ -82,15 +68,7 @@ def _call(function: Callable[..., Any], place: int, task: tuple[Any, ...]) -> tu
 
 
 def check_jobs(n_jobs: Any, default: int) -> int:
-    """Return a number of processes, `default` for None, or refuse it.
-
-    Parameters
-    ----------
-    n_jobs
-        What the user asks for.
-    default
-        Usually the number of cores.
-    """
+    """Return a number of processes, `default` for None, or refuse it."""
     if n_jobs is None:
         return default
     read_whole_number(n_jobs, "n_jobs")

@@ -220,15 +220,7 @@ def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) 
 
 
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:
-    """Build the error for a model of scikit-learn that has no `predict_proba`.
-
-    Parameters
-    ----------
-    model
-        The model, fitted or not.
-    name
-        What the caller calls it.
-    """
+    """Build the error for a model of scikit-learn that has no `predict_proba`."""
     kind = type(model).__name__
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
     if isinstance(model, ClassifierChain):

@@ -75,13 +75,7 @@ class LabelTask:
 
 
 def check_learner(estimator: Any) -> Any:
-    """Return the base learner to clone: logistic regression for None.
-
-    Parameters
-    ----------
-    estimator
-        What the user passed.
-    """
+    """Return the base learner to clone: logistic regression for None."""
     if estimator is None:
         return LogisticRegression(max_iter=MAX_ITERATIONS)
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
@@ -170,17 +164,7 @@ def _fit_learner(
 def fit_clone(
     estimator: Any, X: Features, y: NDArray[Any], sample_weight: Floats | None, seed: int
 ) -> Any:
-    """Return a clone of the learner, fitted; its random states that are not set get a seed.
-
-    Parameters
-    ----------
-    estimator
-        As `check_learner` returns it.
-    X, y, sample_weight
-        What it is fitted to; weights only if it takes them.
-    seed
-        For those random states.
-    """
+    """Return a clone of the learner, fitted; its random states that are not set get a seed."""
     learner = clone(estimator)
     unset = [
         name
@@ -204,15 +188,6 @@ def fit_smoothed_prior(
     For labels that have one value in training. It is scikit-learn's own constant learner, fitted to
     one row of each class with the smoothed counts as weights, so that a saved model needs no
     further class of labelsure to be trusted.
-
-    Parameters
-    ----------
-    y
-        (N,) zeros and ones.
-    n_features
-        How many features the learner is going to see.
-    sample_weight
-        (N,) weights, which take the place of counts; None means one each.
     """
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
     counts = np.array([weights[y == 0].sum(), weights[y == 1].sum()])
@@ -247,17 +222,7 @@ def positive_probability(learner: Any, features: Features) -> Floats:
 
 
 def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Floats:
-    """Return the column that belongs to the class 1; a class that never occurred has none.
-
-    Parameters
-    ----------
-    probabilities
-        (n, n_classes)
-    classes
-        The classes of the columns: 0 and 1, or one of them.
-    label
-        Which label this is, for the message.
-    """
+    """Return the column that belongs to the class 1; a class that never occurred has none."""
     known = list(classes)
     if not all(value in (0, 1) for value in known):
         raise InputError(
@@ -341,31 +306,13 @@ class ChainConditional:
         self.X = X
 
     def __call__(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return the probabilities of m pairs of an instance and a prefix.
-
-        Parameters
-        ----------
-        position
-            Which learner predicts.
-        rows
-            (m,) indices of instances.
-        prefixes
-            (m, position) values of the earlier positions.
-        """
+        """Return the probabilities of m pairs of an instance and a prefix."""
         features = append_labels(self.X[rows], prefixes)
         return clip_certain(positive_probability(self.learners[position], features))
 
 
 def predict_logits(learner: Any, X: Features) -> Floats:
-    """Return the logit of P(label = 1), (n,): unrounded where the learner is linear.
-
-    Parameters
-    ----------
-    learner
-        A fitted base learner.
-    X
-        The features.
-    """
+    """Return the logit of P(label = 1), (n,): unrounded where the learner is linear."""
     form = read_linear_form(learner, X[choose_probes(X)])
     if form is None:
         return np.asarray(logit(clip_certain(positive_probability(learner, X))))
@@ -383,19 +330,7 @@ def read_linear_weights(
     Y: Labelsets,
     parents: Sequence[Sequence[int]] | None = None,
 ) -> LinearWeights | None:
-    """Return the weights of a chain whose learners are all linear, None for any other.
-
-    Parameters
-    ----------
-    learners
-        The fitted learner of each position.
-    X
-        Instances, of which a few serve as probes.
-    Y
-        (n, L) labelsets of the same instances in the order of the chain.
-    parents
-        The earlier positions that each learner sees, in its own order; None means all of them.
-    """
+    """Return the weights of a chain whose learners are all linear, None for any other."""
     n_labels, n_features = len(learners), X.shape[1]
     probes = choose_probes(X)
     X, Y = X[probes], Y[probes]
@@ -417,19 +352,7 @@ def expand_chain(
     linear: LinearWeights | None,
     X: Features,
 ) -> LinearChain | PrefixChain:
-    """Return a chain in the form that its learners allow.
-
-    Parameters
-    ----------
-    order
-        The label at each position.
-    learners
-        The fitted learner of each position.
-    linear
-        What `read_linear_weights` found.
-    X
-        The instances to predict.
-    """
+    """Return a chain in the form that its learners allow."""
     if linear is None:
         return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
     of_features, of_labels, intercepts = linear
@@ -456,15 +379,7 @@ class LinearForm:
 
 
 def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
-    """Return the learner's linear form, None if it has none or its probabilities differ from it.
-
-    Parameters
-    ----------
-    learner
-        A fitted base learner.
-    probes
-        A few rows of features to compare on.
-    """
+    """Return the learner's linear form, None if it has none or its probabilities differ from it."""
     form = _read_form(learner)
     if form is None or form.weights.shape != (probes.shape[1],):
         return None

@@ -192,19 +192,7 @@ class Parameters:
     def improve(
         self, X: Features, Y: Labelsets, shares: Floats, start: Floats, penalty: float
     ) -> Parameters:
-        """Return coefficients under which the shared labelsets are more likely: a step of EM.
-
-        Parameters
-        ----------
-        X, Y
-            The instances.
-        shares
-            (n, K) how much of each instance each component explains: its weight in all.
-        start
-            (d + 1, L) what the coefficients of the labels are pulled towards.
-        penalty
-            How much.
-        """
+        """Return coefficients under which the shared labelsets are more likely: a step of EM."""
         weights = shares.sum(axis=1, keepdims=True)
 
         def gate_loss(scores: Floats) -> tuple[float, Floats]:
@@ -323,21 +311,7 @@ def _minimise(
     centre: Floats,
     penalty: float,
 ) -> Floats:
-    """Return coefficients that are better than the first, by a few steps of L-BFGS.
-
-    Parameters
-    ----------
-    loss
-        Of linear scores, and its slope.
-    X
-        The features.
-    first
-        (d + 1, k) where to begin, the intercept last.
-    centre
-        (d + 1, k) what the penalty pulls them towards.
-    penalty
-        Times half of the squared distance from there.
-    """
+    """Return coefficients that are better than the first, by a few steps of L-BFGS."""
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         coefficients = flat.reshape(first.shape)

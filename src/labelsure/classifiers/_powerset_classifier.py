@@ -215,13 +215,6 @@ def _judge_fold(
 def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:
     """Return the share of the second under which the mean log of their mixture is highest.
 
-    Parameters
-    ----------
-    by_class, by_rest
-        (n,) probabilities of the true labelsets, the second above 0.
-    weights
-        (n,) of the instances.
-
     Examples
     --------
     >>> half = np.array([0.0, 1.0])

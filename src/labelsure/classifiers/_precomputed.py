@@ -151,13 +151,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self._distribution_of_checked(X)
 
     def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
-        """Return what X says as distributions, after checking its shape and names.
-
-        Parameters
-        ----------
-        X
-            As in `fit`.
-        """
+        """Return what X says as distributions, after checking its shape and names."""
         array, names = self._check_shape(X), self._names_of_columns(X)
         if are_answers(array):
             return self._wrap(array, self.label_names_)._with_index(index_of(X))

@@ -52,13 +52,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     @abstractmethod
     def _distribution_of_checked(self, X: Features) -> LabelsetDistribution:
-        """Return P(Y|x) of each row of features that are checked already.
-
-        Parameters
-        ----------
-        X
-            As `_check_training_data` returns it, with the columns that `fit` has seen.
-        """
+        """Return P(Y|x) of each row of features that are checked already."""
 
     def _wrapped_estimator(self) -> Any:
         """Return the estimator that gets X; where it is None, X may be sparse but not have NaN."""
@@ -72,13 +66,6 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         self, X: Any, y: Any, *, min_samples: int = 1
     ) -> tuple[Features, Labelsets]:
         """Return X and y as arrays, and keep what later calls need to know about them.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-        min_samples
-            How many instances there must be.
 
         Returns
         -------
@@ -244,17 +231,7 @@ class LabelsetClassifier(LabelsetPredictor):
         label_names: Sequence[str] | None,
         sample_weight: Floats | None = None,
     ) -> Self:
-        """Fit to arrays that are checked already, for estimators that hold such a classifier.
-
-        Parameters
-        ----------
-        X, Y
-            As `_check_training_data` returns them, or some of their rows.
-        label_names
-            One for each label, or None.
-        sample_weight
-            (n,) weights above 0, which the base learner takes.
-        """
+        """Fit to arrays that are checked already, for estimators that hold such a classifier."""
         learner = check_learner(self.estimator)
         self.n_features_in_ = X.shape[1]
         self.classes_ = _classes_of_labelsets(Y.dtype, Y.shape[1])
@@ -338,23 +315,7 @@ def read_truth(
     frozen: bool = False,
     sparse: bool = False,
 ) -> Targets:
-    """Return the truth of instances with its rows in the order of X.
-
-    Parameters
-    ----------
-    y
-        In any form of labelsets, or a vector of two classes.
-    X
-        The instances, whose index names the rows if it has one.
-    label_names
-        Of a model that is fitted, or of the columns of X where these are the labels' scores.
-    settled
-        Whether there is such an order of labels, with names or without.
-    frozen
-        Whether the columns of a table must be brought into it.
-    sparse
-        Whether labelsets are wanted as sparse rows.
-    """
+    """Return the truth of instances with its rows in the order of X."""
     refuse_masked(X, "X")
     refuse_masked(y, "y")
     if y is None:
@@ -381,19 +342,7 @@ def read_truth(
 
 
 def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str = "y") -> Labelsets:
-    """Return the truth of new instances, (n, L), in the order of their labels and rows.
-
-    Parameters
-    ----------
-    classes
-        `classes_` of the model: a list for labelsets, else the two classes of a vector.
-    y
-        The truth as the user has it.
-    dist
-        The predictions that it is compared with.
-    name
-        What the user calls the truth.
-    """
+    """Return the truth of new instances, (n, L), in the order of their labels and rows."""
     if isinstance(classes, list):
         return dist.align(y, name)
     rows = read_classes(y, classes, name)
@@ -427,13 +376,7 @@ def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -
 
 
 def read_targets(Y: Any) -> Targets:
-    """Return Y as labelsets, or raise an error that says why it cannot be.
-
-    Parameters
-    ----------
-    Y
-        An array that scikit-learn's validation has passed: numbers or strings, maybe sparse.
-    """
+    """Return Y as labelsets, or raise an error that says why it cannot be."""
     if Y.ndim == 1:
         classes = _two_classes(Y)
         return Targets((classes[1] == Y).astype(np.int8)[:, np.newaxis], classes)
@@ -443,15 +386,7 @@ def read_targets(Y: Any) -> Targets:
 
 
 def classes_of_sparse(dtype: Any, n_labels: int) -> list[NDArray[Any]]:
-    """Return [0, 1] for each label; one entry for all where they are very many.
-
-    Parameters
-    ----------
-    dtype
-        Of y.
-    n_labels
-        How many labels there are.
-    """
+    """Return [0, 1] for each label; one entry for all where they are very many."""
     return _classes_of_labelsets(dtype, 1 if n_labels > MAX_WRITTEN_NAMES else n_labels)
 
 

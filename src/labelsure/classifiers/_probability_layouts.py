@@ -70,19 +70,7 @@ def wrap_probabilities(
     floor: float | None = None,
     unknown: str = "drop",
 ) -> LabelsetDistribution:
-    """Return predicted probabilities as distributions; warn where they look like something else.
-
-    Parameters
-    ----------
-    source, kind, label_names
-        As for `labelsure.as_distribution`.
-    name
-        What the caller calls the probabilities, for the messages.
-    floor
-        How probable each label is that a sparse matrix does not list; None means 2**-24.
-    unknown
-        What to do with names in votes that are no label.
-    """
+    """Return predicted probabilities as distributions; warn where they look like something else."""
     if isinstance(source, LabelsetDistribution):
         return source
     if kind not in KINDS:
@@ -139,17 +127,7 @@ def _stack_labels(columns: Sequence[Any], classes: Sequence[Any], name: str) -> 
 
 
 def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> IndependentLabels:
-    """Return independent labels with the marginals that a model's `predict_proba` gives.
-
-    Parameters
-    ----------
-    model
-        Fitted on labelsets, or on a vector of the classes 0 and 1, which is the case of one label.
-    X
-        The instances, as the model takes them.
-    label_names
-        One for each label; a DataFrame of marginals brings its own.
-    """
+    """Return independent labels with the marginals that a model's `predict_proba` gives."""
     probabilities, name = model.predict_proba(X), "predict_proba(X)"
     label_names = None if label_names is None else tuple(label_names)
     own = names_in(probabilities)  # which may be classes of one label
@@ -263,15 +241,7 @@ def _columns_are_classes(model: Any, X: Any, probabilities: NDArray[Any]) -> boo
 
 
 def fitted_on_vector(model: Any, n_classes: int) -> InputError:
-    """Build the error for a model of classes of which each instance has one.
-
-    Parameters
-    ----------
-    model
-        The fitted model.
-    n_classes
-        How many classes its vector had.
-    """
+    """Build the error for a model of classes of which each instance has one."""
     return InputError(
         f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "
         f"vector of {n_classes} classes, of which each instance has one. Fit it on `Y` of zeros "
@@ -280,15 +250,7 @@ def fitted_on_vector(model: Any, n_classes: int) -> InputError:
 
 
 def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence[int] = ()) -> None:
-    """Warn of marginals that are 0 or 1 in every row, and of rows that look like a softmax.
-
-    Parameters
-    ----------
-    dist
-        Whose marginals are looked at.
-    single_class
-        Labels that had a single class in training; of these one row is enough to warn.
-    """
+    """Warn of marginals that are 0 or 1 in every row, and of rows that look like a softmax."""
     constant = set(single_class)
     if len(dist) > 1 and not dist.sparse_rows:
         # Two rows clear nearly every label and every matrix; only the others are read as a whole.
@@ -305,15 +267,7 @@ def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence
 
 
 def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -> None:
-    """Warn that some labels have the probability 0 or 1 whatever the instance.
-
-    Parameters
-    ----------
-    dist
-        Which has their names.
-    labels
-        Their positions, at least one.
-    """
+    """Warn that some labels have the probability 0 or 1 whatever the instance."""
     names = list_some(show_names(dist.label_names, labels))
     warn(
         f"The probability of {names} is 0 or 1, to seven digits, in every row: "

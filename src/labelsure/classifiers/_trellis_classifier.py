@@ -89,15 +89,7 @@ def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
 
 
 def mutual_information(Y: Labelsets, sample_weight: Floats | None = None) -> Floats:
-    """Return the mutual information of every pair of labels in nats, (L, L).
-
-    Parameters
-    ----------
-    Y
-        (n, L) zeros and ones.
-    sample_weight
-        (n,) weights of the rows.
-    """
+    """Return the mutual information of every pair of labels in nats, (L, L)."""
     weights = np.ones(len(Y)) if sample_weight is None else sample_weight
     ones = Y.astype(np.float64)
     both = (ones * weights[:, np.newaxis]).T @ ones / weights.sum()
@@ -119,17 +111,7 @@ def _cell_information(joint: Floats, apart: Floats) -> Floats:
 
 
 def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
-    """Return the label at each position: the one that shares most information with its parents.
-
-    Parameters
-    ----------
-    information
-        (L, L) mutual information.
-    parents
-        The parents of each position.
-    corner
-        The label at position 0.
-    """
+    """Return the label at each position: the one that shares most information with its parents."""
     order = [corner]
     unused = [label for label in range(len(information)) if label != corner]
     for positions in parents[1:]:

@@ -83,17 +83,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.gate = gate
 
     def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
-        """Learn from distributions whose truth is known.
-
-        Parameters
-        ----------
-        dist
-            A batch of n distributions, by a model that has not seen these instances.
-        Y
-            Their truth, (n, L), in any form that `dist.align` takes.
-        sample_weight
-            (n,) weights of the instances. A weight of 0 is as if the instance was not there.
-        """
+        """Learn from distributions whose truth is known."""
         return self.fit_parts([dist], [Y], None if sample_weight is None else [sample_weight])
 
     def fit_parts(
@@ -102,17 +92,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         Ys: Sequence[Any],
         sample_weights: Sequence[Any] | None = None,
     ) -> Self:
-        """Learn from several batches together, such as those of the folds of a cross-validation.
-
-        Parameters
-        ----------
-        dists
-            Batches of distributions over the same labels.
-        Ys
-            The truth of each batch.
-        sample_weights
-            The weights of the instances of each batch.
-        """
+        """Learn from several batches together, such as those of the folds of a cross-validation."""
         self._check_parameters()
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_, self.n_labels_ = _common_labels(parts)
@@ -132,13 +112,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return recalibrated distributions: the same ones, if what was learned is not kept.
-
-        Parameters
-        ----------
-        dist
-            A batch of distributions over the labels that it was fitted to.
-        """
+        """Return recalibrated distributions: the same ones, if what was learned is not kept."""
         check_is_fitted(self, "is_kept_")
         check_distribution(dist)
         fitted = f"the fitted {type(self).__name__}"
@@ -228,14 +202,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
 def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
     """Return the mean and the ends of its 95 % interval, by Student's t.
-
-    Parameters
-    ----------
-    values
-        (n,)
-    weights
-        (n,) above 0. What each value adds to the mean is taken as drawn with it: fewer values that
-        count make a wider interval.
 
     Examples
     --------

@@ -75,13 +75,7 @@ app.command(rich_help_panel="Try it")(demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments
-        What follows the name of the program; None takes them from the process.
-    """
+    """Run the command line and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if not os.environ.get("OMP_NUM_THREADS", "1").isdecimal():  # such as 4,2 for nested loops
         os.environ.setdefault("NUMEXPR_NUM_THREADS", "1")  # numexpr takes one number only

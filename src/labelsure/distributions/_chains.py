@@ -63,17 +63,7 @@ class Chain(ABC):
 
     @abstractmethod
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels.
-
-        Parameters
-        ----------
-        position
-            In the chain.
-        rows
-            (m,) instances.
-        prefixes
-            (m, position) values at the earlier positions.
-        """
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
 
     @abstractmethod
     def temper(self, temperature: float) -> Self:
@@ -97,15 +87,7 @@ class Chain(ABC):
         return p
 
     def sample(self, rows: Indices, uniforms: Floats) -> Labelsets:
-        """Draw one labelset for each entry of `rows`, label by label.
-
-        Parameters
-        ----------
-        rows
-            (m,) instances.
-        uniforms
-            (m, L) numbers in [0, 1).
-        """
+        """Draw one labelset for each entry of `rows`, label by label."""
         unused = np.broadcast_to(0.0, (self.n_samples, self.order.size))
         return self.draw_paths(rows, uniforms, unused)[0]
 
@@ -284,17 +266,7 @@ def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
 
 
 def write_joints(chains: Sequence[Chain], shares: Floats | None, P: Floats) -> None:
-    """Write the joints of mixtures: of linear chains in one kernel, of others one by one.
-
-    Parameters
-    ----------
-    chains
-        Over the same instances and labels.
-    shares
-        (n, m) the weight of each chain times m; None means that all have the same.
-    P
-        (n, 2**L) where to write.
-    """
+    """Write the joints of mixtures: of linear chains in one kernel, of others one by one."""
     shares = np.ones((len(P), len(chains))) if shares is None else shares
     is_linear = [isinstance(chain, LinearChain) for chain in chains]
     linear = [chain for chain in chains if isinstance(chain, LinearChain)]
@@ -510,11 +482,6 @@ class WeightedChains:
 
         The weights of an instance, one after the other, are cut into m strata of the same size.
         With equal weights the strata are the chains.
-
-        Parameters
-        ----------
-        uniforms
-            (n, m, size) numbers in [0, 1): where in its stratum each draw is.
         """
         n_strata = uniforms.shape[1]
         places = (np.arange(n_strata)[:, np.newaxis] + uniforms) / n_strata

@@ -172,20 +172,7 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
 def enumerate_chains(
     chains: WeightedChains, goals: search.Goals, budget: int, small: float = 0.0
 ) -> Enumeration:
-    """Enumerate each instance's labelsets until the goals are met or the budget is used up.
-
-    Parameters
-    ----------
-    chains
-        Over the same instances and labels.
-    goals
-        When to stop.
-    budget
-        Labelsets of an instance at most.
-    small
-        Once no labelset unseen can have more than this, a search of linear chains that finds little
-        ends early.
-    """
+    """Enumerate each instance's labelsets until the goals are met or the budget is used up."""
     budget = min(budget, 2**chains.n_labels) if chains.n_labels < 63 else budget
     if chains.stack is not None:
         return _enumerate_linear(chains.stack, chains.shares, goals, budget, small)

@@ -49,17 +49,7 @@ WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
 
 
 def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
-    """Return listed numbers as a new `csr_array` of floats, zeros kept, or say what is wrong.
-
-    Parameters
-    ----------
-    values
-        (n, L) sparse in any format, or an array.
-    n_labels
-        How many labels there are; None means as many as there are columns.
-    name
-        What the caller calls it, for the messages.
-    """
+    """Return listed numbers as a new `csr_array` of floats, zeros kept, or say what is wrong."""
     if not is_sparse(values):
         values = csr_array(as_floats(values, name))
     if values.ndim != 2 or values.shape[1] == 0:
@@ -88,17 +78,7 @@ def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
 
 
 def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
-    """Return top-k arrays as sparse rows: the listed labels of each instance with their scores.
-
-    Parameters
-    ----------
-    indices
-        (n, k) labels by their index, in any order; -1 where an instance has fewer.
-    scores
-        (n, k) the number that goes with each.
-    n_labels
-        How many labels there are.
-    """
+    """Return top-k arrays as sparse rows: the listed labels of each instance with their scores."""
     values = as_floats(scores, "scores")
     labels = np.asarray(indices)
     if labels.ndim != 2 or labels.dtype.kind not in "iu" or labels.shape != values.shape:
@@ -142,19 +122,7 @@ def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_
 
 
 def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Labelsets:
-    """Draw labelsets, those of an instance one after the other: (n * size, L) sparse rows.
-
-    Parameters
-    ----------
-    listed
-        (n, L) the marginals of listed labels.
-    floor
-        How probable each other label is.
-    size
-        How many draws of each instance.
-    generator
-        Of random numbers.
-    """
+    """Draw labelsets, those of an instance one after the other: (n * size, L) sparse rows."""
     n_samples, n_labels = listed.shape
     places = np.repeat(np.arange(listed.nnz), size)
     draw = np.tile(np.arange(size), listed.nnz)
@@ -193,17 +161,6 @@ def find_top_rows(listed: csr_array, logits: Floats, floor_logit: float, k: int)
 
     Of labels that are not listed the k - 1 first are enough: all of them are equally probable, and
     the lowest codes come first.
-
-    Parameters
-    ----------
-    listed
-        (n, L) the listed labels.
-    logits
-        Theirs, in the order of the entries.
-    floor_logit
-        That of each other label.
-    k
-        How many; not more than there are labelsets.
     """
     n_samples, n_labels = listed.shape
     rows, labels = [], []

@@ -53,17 +53,7 @@ def tabulate_modes(
     probabilities: bool,
     sep: str | None,
 ) -> pd.DataFrame:
-    """Return the most probable labelsets with the candidates, one row for each instance.
-
-    Parameters
-    ----------
-    dist
-        A batch of distributions.
-    candidates
-        Names of candidates; None for the paper's seven.
-    k, probabilities, sep
-        As for `make_table`.
-    """
+    """Return the most probable labelsets with the candidates, one row for each instance."""
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
     check_sep(sep, dist.label_names)
     check_candidates(candidates)
@@ -82,23 +72,7 @@ def make_table(
     probabilities: bool,
     sep: str | None,
 ) -> pd.DataFrame:
-    """Return predictions and what is known of them, one row for each instance.
-
-    Parameters
-    ----------
-    dist
-        The distributions; their index is that of the table.
-    Y_pred
-        (n, L) what is predicted.
-    known
-        Further columns, (n,) each, by name.
-    k
-        How many of the most probable labelsets to add.
-    probabilities
-        Whether to add the probability of each label.
-    sep
-        What stands between the names of labels in a text; None for tuples of names.
-    """
+    """Return predictions and what is known of them, one row for each instance."""
     import pandas as pd
 
     n_top = check_shown(k, dist.n_labels)
@@ -125,13 +99,6 @@ def make_table(
 def check_shown(k: int, n_labels: int) -> int:
     """Return how many of the most probable labelsets to show: not more than there are.
 
-    Parameters
-    ----------
-    k
-        How many are asked for.
-    n_labels
-        Of the distributions.
-
     Examples
     --------
     >>> check_shown(10, n_labels=3)
@@ -141,19 +108,7 @@ def check_shown(k: int, n_labels: int) -> int:
 
 
 def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None) -> Axes:
-    """Draw the k most probable labelsets of one instance as bars.
-
-    Parameters
-    ----------
-    dist
-        A batch of distributions.
-    row
-        The position of the instance.
-    k
-        How many labelsets.
-    ax
-        Where to draw.
-    """
+    """Draw the k most probable labelsets of one instance as bars."""
     n_top = check_shown(k, dist.n_labels)
     if not isinstance(row, (int, np.integer)) or n_top == 0:
         raise InputError(

@@ -118,17 +118,7 @@ def check_estimator(estimator: str, size: int) -> str:
 
 
 def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Profile:
-    """Return the profile with entropy and collision as the estimator has them, and its name.
-
-    Parameters
-    ----------
-    plain
-        The profile of the shares themselves, which "plugin" keeps.
-    counts
-        Of the same instances.
-    estimator
-        A name in `ENTROPY_ESTIMATORS`.
-    """
+    """Return the profile with entropy and collision as the estimator has them, and its name."""
     method = np.full(len(plain), estimator)
     if estimator == "plugin":
         return replace(plain, method=method)

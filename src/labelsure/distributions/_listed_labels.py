@@ -220,17 +220,7 @@ class ListedLabels:
     def expected(
         self, metric: Metric, predicted: NDArray[np.int8], empty: float, n_labels: int
     ) -> Floats:
-        """Return the expectation of a function of (tp, fp, fn, tn), (n,).
-
-        Parameters
-        ----------
-        metric, empty
-            The function; what two empty labelsets are worth.
-        predicted
-            For each listed label whether it is predicted; no label of the rest is.
-        n_labels
-            L, of the listed and the rest together.
-        """
+        """Return the expectation of a function of (tp, fp, fn, tn), (n,)."""
         expected = np.empty(len(self))
         if metric in _EXPECTED_ROWS:
             rows = self.marginals, predicted, self.starts, self.rest.counts
@@ -342,15 +332,6 @@ def best_sizes(
 
     Of equally good numbers it is the smallest, whose labels are among those of the others: the
     lowest code.
-
-    Parameters
-    ----------
-    metric, empty
-        One that `has_best_size`; what two empty labelsets are worth.
-    descending
-        (n, K) marginals, the largest first; of at least one label.
-    rest
-        Of further labels, which are not predicted.
     """
     kernel, times = _BEST_SIZES[metric]
     nodes, weights = unit_interval(times * descending.shape[1] + rest.most - 1)

@@ -89,17 +89,7 @@ def check_unit_interval(
     name: str,
     fix: str = 'If these are logits, pass kind="logit" to `as_distribution`.',
 ) -> NDArray[np.floating[Any]]:
-    """Return probabilities, those that rounding has moved off [0, 1] put back; refuse all others.
-
-    Parameters
-    ----------
-    values
-        Numbers of any shape.
-    name
-        What the caller calls them, for the messages.
-    fix
-        What to do about values outside of [0, 1].
-    """
+    """Return probabilities clipped to [0, 1] where rounding left it; refuse all others."""
     values = clip_rounding(values)
     bad = ~((values >= 0) & (values <= 1))
     if not bad.any():
@@ -122,21 +112,7 @@ def check_row_sums(
     name: str,
     normalise: bool,
 ) -> None:
-    """Refuse rows that are no distribution, naming the first.
-
-    Parameters
-    ----------
-    totals
-        The sum of each row.
-    n_bad
-        How many entries of each row are not numbers >= 0.
-    dtype
-        Of the probabilities; float32 may be farther from one.
-    name
-        What the caller calls the probabilities.
-    normalise
-        Whether any positive sum will do, because the rows are going to be divided by it.
-    """
+    """Refuse rows that are no distribution, naming the first."""
     bad = np.flatnonzero((n_bad > 0) | ~np.isfinite(totals))
     if bad.size:
         raise InputError(
@@ -159,15 +135,7 @@ def check_row_sums(
 
 
 def read_shares(weights: Any, n_samples: int, n_chains: int) -> Floats | None:
-    """Return the shares that follow from weights, (n, m); None where all are equal.
-
-    Parameters
-    ----------
-    weights
-        (m,) for all instances, or (n, m); None for equal ones.
-    n_samples, n_chains
-        n and m.
-    """
+    """Return the shares that follow from weights, (n, m); None where all are equal."""
     if weights is None:
         return None
     given = as_floats(weights, "weights")
@@ -212,11 +180,6 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
 
 def make_random_state(random_state: Any) -> Any:
     """Return scikit-learn's kind of generator, which fitting uses, or say what is wrong.
-
-    Parameters
-    ----------
-    random_state
-        A seed, a `numpy.random.RandomState`, or None for another one each time.
 
     Examples
     --------

@@ -35,12 +35,6 @@ def unit_interval(degree: int) -> tuple[Floats, Floats]:
 def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
     """Return t and c, (q,) each, with sum c t**(u - first) = 1/u for every whole u in a range.
 
-    Parameters
-    ----------
-    first, last
-        The least denominator, at least 1, and the largest. The error is at most `LARGEST_ERROR` /
-        `first`.
-
     Examples
     --------
     >>> t, c = sum_of_powers(20, 174)

@@ -62,15 +62,7 @@ class MeanEstimate(NamedTuple):
     half_width: Floats
 
     def widen(self, n_intervals: int, freedom: int) -> MeanEstimate:
-        """Return intervals that hold together with 95% confidence, by Bonferroni and Student's t.
-
-        Parameters
-        ----------
-        n_intervals
-            How many have to hold.
-        freedom
-            Degrees of freedom of their standard errors.
-        """
+        """Return simultaneous 95% intervals, by Bonferroni and Student's t."""
         quantile = float(stdtrit(freedom, 1 - (1 - LEVEL) / (2 * n_intervals)))
         return self._replace(half_width=self.half_width * (quantile / QUANTILE))
 
@@ -96,17 +88,6 @@ def estimate_mean(
     What has a mean of 0 can be taken off the values, in any multiple, without changing theirs. The
     multiples that leave least variance in one half of the draws are used for the other half, which
     leaves the estimate unbiased.
-
-    Parameters
-    ----------
-    values
-        (n, m, size) of the draws.
-    controls
-        Arrays of the same shape whose mean over the chains is known to be 0.
-    guesses
-        The multiple of each control that is expected to be best.
-    undrawn
-        (n,) the variance that draws at both ends of the range would add to the mean.
     """
     size = values.shape[2]
     guess = np.asarray(guesses, dtype=np.float64)
@@ -457,17 +438,7 @@ class Sampled:
         )
 
     def _known_controls(self, values: Floats, is_new: Mask, of_known: Floats) -> list[Floats]:
-        """Return two numbers of each draw with a mean of 0: that it was enumerated, and its value.
-
-        Parameters
-        ----------
-        values
-            (n, m, size) of the draws.
-        is_new
-            (n, m, size)
-        of_known
-            (n,) the sum over what was enumerated of P(y) value(y).
-        """
+        """Return two control variates of each draw: whether it was enumerated, and its value."""
         mass = self.enumeration.seen.totals()
         of_draw = np.where(is_new, 0.0, values) - of_known[:, np.newaxis, np.newaxis]
         return [of_draw, ~is_new - mass[:, np.newaxis, np.newaxis]]
@@ -674,17 +645,6 @@ def draw_for(
 
     A round tells how many draws are needed. Totals are steps of a fixed ladder, so that instances
     which need about as many stay together; doubling instead takes 25% more draws and 40% more time.
-
-    Parameters
-    ----------
-    rows
-        (n,) the numbers of the instances.
-    sampled
-        What was enumerated, and perhaps drawn, of these.
-    needs
-        What is asked.
-    limits
-        Draws that each need may have for an instance.
     """
     if not needs:
         yield rows, sampled

@@ -176,17 +176,6 @@ def jaccard_of_flips(
     A label that is put in is no longer missed, one that is taken out may be: at every t all these
     follow from E[t**fn] and E[tp t**fn], over all labelsets and over those with that label.
 
-    Parameters
-    ----------
-    nodes, coefficients
-        Of `points_of_flips`.
-    totals
-        (n, q, 2) E[t**fn] and E[tp t**fn].
-    with_label
-        (n, L, q, 2) E[y_j t**fn] and E[y_j tp t**fn].
-    is_set
-        (n, L) the predictions, all with as many labels.
-
     Returns
     -------
     (n, 1 + L) values. The one of the empty labelset is not among them: what is there is

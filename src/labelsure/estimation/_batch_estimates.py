@@ -117,11 +117,6 @@ class Dispersion:
 
         An estimate p from n instances is moved off the edges as by one success and one failure
         more, to (n p + 1) / (n + 2): n successes of n do not prove certainty.
-
-        Parameters
-        ----------
-        coins
-            The mean of p(1 - p).
         """
         n = self.n_samples
         if np.isfinite(n):
@@ -189,19 +184,7 @@ def mean_interval(
     fit_variance: float | None,
     level: float,
 ) -> Estimate:
-    """Return the mean of the estimates with an interval for the batch's mean accuracy.
-
-    Parameters
-    ----------
-    sums
-        Of the batch, which is not empty.
-    dispersion
-        Of accuracies around estimates.
-    fit_variance
-        What fitting leaves in the mean; None where nothing was fitted.
-    level
-        In (0, 1).
-    """
+    """Return the mean of the estimates with an interval for the batch's mean accuracy."""
     check_level(level)
     n_samples, coins = sums.n_samples, sums.coins / sums.n_samples
     single = dispersion.mean_variance(coins)

@@ -389,17 +389,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         shift: str = "ignore",
         view: View | None = None,
     ) -> Estimate:
-        """Return the estimate of a batch of which `_sum_up` has seen every part.
-
-        Parameters
-        ----------
-        sums
-            Of all instances.
-        level, shift
-            As for `estimate`.
-        view
-            Of some instances, drawn at random; needed unless `shift` is "ignore".
-        """
+        """Return the estimate of a batch of which `_sum_up` has seen every part."""
         if sums.n_samples == 0:
             raise InputError("A batch must hold at least one instance, got none.")
         if shift == "weighted":

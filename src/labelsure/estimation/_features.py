@@ -28,21 +28,7 @@ def read_table(
     empty: float = 1.0,
     expects: bool = False,
 ) -> ScoreTable:
-    """Return what is known of each prediction; without `Y_pred` decisions follow the rule.
-
-    Parameters
-    ----------
-    source
-        A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
-    Y_true, Y_pred
-        The truth and the decisions, which a table has itself.
-    rule
-        "mode", "best", or another name where decisions are given.
-    metric, empty
-        The accuracy that "best" maximises.
-    expects
-        Whether its expected value will be asked for.
-    """
+    """Return what is known of each prediction; without `Y_pred` decisions follow the rule."""
     if isinstance(source, LabelsetDistribution):
         decides = Y_pred is None and rule == "best"
         if decides:
@@ -71,17 +57,7 @@ FREQUENCY = "frequency"
 
 
 def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
-    """Return the decisions to judge, if they are made as those that an estimator was fitted to.
-
-    Parameters
-    ----------
-    rule
-        How those were made: "mode", "best", or another name where they were given.
-    source
-        What `read_table` takes.
-    Y_pred
-        The decisions; None means that the rule makes them.
-    """
+    """Return the decisions to judge, if they are made as those that an estimator was fitted to."""
     if not isinstance(source, LabelsetDistribution):
         own = getattr(source, "decision_rule", None) or getattr(source, "attrs", {}).get(
             DECISION_RULE

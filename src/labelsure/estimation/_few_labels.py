@@ -36,19 +36,7 @@ of 1/n Student's interval covers in two thirds of the cases at any n. Chosen by 
 def few_labels_interval(
     sums: BatchSums, accuracy: Floats, estimated: Floats, *, share: float, level: float
 ) -> Estimate:
-    """Return the mean accuracy of a batch of which some instances, drawn at random, are labelled.
-
-    Parameters
-    ----------
-    sums
-        Of all N instances of the batch.
-    accuracy, estimated
-        (n,) of the labelled ones.
-    share
-        What estimates are multiplied by, from 0 to 1, chosen without these labels.
-    level
-        In (0, 1).
-    """
+    """Return the mean accuracy of a batch of which random instances are labelled."""
     check_level(level)
     n_labelled, n_samples = len(accuracy), sums.n_samples
     if n_labelled < MIN_LABELLED:
@@ -93,17 +81,7 @@ def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tup
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
-    """Return which instances of a batch are labelled, and tp, fp, fn and tn of each.
-
-    Parameters
-    ----------
-    dist
-        The batch, a `LabelsetDistribution`.
-    decisions
-        (N, L) what was predicted for each instance.
-    Y_true, rows
-        As of `AccuracyEstimator.estimate`.
-    """
+    """Return which instances of a batch are labelled, and tp, fp, fn and tn of each."""
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
             "`dist` must be a LabelsetDistribution where a few labels are given, got "

@@ -342,15 +342,7 @@ class LabelCalibration:
     def draw(
         self, marginals: Floats, Y_pred: Labelsets, random_state: int | None
     ) -> tuple[LabelCounts, LabelCounts]:
-        """Draw coefficients and truths of a batch; return its counts, and those expected.
-
-        Parameters
-        ----------
-        marginals, Y_pred
-            (n, L) how probable each label is, and what is predicted.
-        random_state
-            Seed of the draws.
-        """
+        """Draw coefficients and truths of a batch; return its counts, and those expected."""
         generator = make_generator(random_state)
         cells = Cells.of_batch(marginals, Y_pred)
         columns, counts = cells.make_columns(self.frequencies), cells.counts.astype(np.int64)

@@ -83,15 +83,7 @@ class LabelsetFrequencies:
 
     @classmethod
     def read(cls, Y_train: Any, dist: Any) -> LabelsetFrequencies:
-        """Count the labelsets of training data, in the order of the labels of a distribution.
-
-        Parameters
-        ----------
-        Y_train
-            In any form of labelsets, or counted already.
-        dist
-            What is judged: labels are compared by name where both have names.
-        """
+        """Count the labelsets of training data, in the order of the labels of a distribution."""
         if isinstance(Y_train, cls):
             return Y_train
         names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
@@ -122,15 +114,7 @@ class LabelsetFrequencies:
         return np.log((self.counts_of(Y) + 0.5) / (self.counts.sum() + 1))
 
     def add_to(self, table: ScoreTable, source: Any = None) -> ScoreTable:
-        """Return a table with the frequencies of its decisions.
-
-        Parameters
-        ----------
-        table
-            Of predictions by the classifier that these are the training labels of.
-        source
-            What the table was made of. The labels of a distribution must be these.
-        """
+        """Return a table with the frequencies of its decisions."""
         if isinstance(source, LabelsetDistribution):
             known, n_known = self.label_names, self.rows.shape[1]
             names, n_labels = source.label_names, source.n_labels

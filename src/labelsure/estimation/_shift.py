@@ -102,19 +102,7 @@ class View:
     def of_batch(
         cls, source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
     ) -> View:
-        """Return what is compared of a batch, of at most 2,000 instances.
-
-        Parameters
-        ----------
-        source
-            What `read_table` takes.
-        table
-            What became of it.
-        by_label
-            Whether each label's probability is compared, if it is known.
-        rows
-            Which instances; None draws them.
-        """
+        """Return what is compared of a batch, of at most 2,000 instances."""
         rows = sample_rows(len(table)) if rows is None else rows
         if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
             return cls.of_table(table, rows)
@@ -227,15 +215,7 @@ def _format_p(p_value: float) -> str:
 
 
 def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | None:
-    """Test whether two samples come from one population; None where they are too small.
-
-    Parameters
-    ----------
-    reference, batch
-        The samples; columns that both have are compared.
-    seed
-        Of the halves, and of the rows where there are more than `MAX_ROWS`.
-    """
+    """Test whether two samples come from one population; None where they are too small."""
     from scipy.stats import mannwhitneyu  # slow to import
 
     names = [name for name in reference.names if name in batch.names]
@@ -338,15 +318,7 @@ def _largest_gap(left: Floats, right: Floats) -> float:
 
 
 def say_shift(test: ShiftTest | None, untested: str) -> str:
-    """Say whether a batch is like the calibration set, or why that was not tested.
-
-    Parameters
-    ----------
-    test
-        None where there was none.
-    untested
-        Why; empty where nobody asked.
-    """
+    """Say whether a batch is like the calibration set, or why that was not tested."""
     if test is not None:
         return f"Do not rely on this. {test}" if test.found else str(test)
     return f"Not tested for shift: {untested}." if untested else ""
@@ -480,15 +452,7 @@ class Weights:
 
 
 def weigh_by_inputs(sample: CalibrationSample, batch: View) -> Weights:
-    """Return weights by which labelled instances look like a batch, or refuse.
-
-    Parameters
-    ----------
-    sample
-        The labelled instances.
-    batch
-        What is compared of the instances of the batch.
-    """
+    """Return weights by which labelled instances look like a batch, or refuse."""
     refuse_few_rows(len(batch))
     names = [name for name in sample.view.names if name in batch.names]
     reference, others = sample.view.columns(names), batch.columns(names)
@@ -555,17 +519,7 @@ def weighted_interval(
     weights: Weights,
     level: float,
 ) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled instances, or refuse.
-
-    Parameters
-    ----------
-    sums
-        Of the batch, which is not empty.
-    sample, weights
-        The labelled instances, and how much each counts.
-    level
-        In (0, 1).
-    """
+    """Return the mean accuracy of a batch by weighted labelled instances, or refuse."""
     check_level(level)
     size = weights.effective_size
     if size < MIN_EFFECTIVE_SIZE:

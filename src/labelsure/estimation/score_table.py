@@ -471,11 +471,6 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
 
     A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
     wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
-
-    Parameters
-    ----------
-    dist
-        A batch of n distributions.
     """
     if isinstance(dist, SparseIndependentLabels):
         return dist.listed_marginals()
@@ -489,11 +484,6 @@ def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floa
 
     And their sum, the expected number of true labels. Each label by itself is too rare to say
     anything of a batch.
-
-    Parameters
-    ----------
-    dist
-        A batch of n distributions of sparse labels.
 
     Returns
     -------

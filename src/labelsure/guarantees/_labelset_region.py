@@ -93,13 +93,6 @@ def threshold_for_recall(values: Floats, recall: float) -> float:
     mean over new instances is at most 1 - recall if, over n labelled ones, n / (n + 1) times their
     mean plus 1 / (n + 1) is (conformal risk control, Angelopoulos and others).
 
-    Parameters
-    ----------
-    values
-        (n, L) one for each true label, NaN for the others. Instances without true labels miss none.
-    recall
-        The mean share of true labels to find.
-
     Examples
     --------
     >>> threshold_for_recall(np.array([[0.2, 0.6], [0.9, np.nan]] + [[np.nan] * 2] * 7), 0.85)

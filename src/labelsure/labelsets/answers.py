@@ -94,14 +94,7 @@ class Vote(NamedTuple):
 
 
 def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
-    """Return the votes of one instance, and what of its answers is none.
-
-    Parameters
-    ----------
-    value
-        A list of answers, or JSON text of it. An answer is a list of labels (or of zeros and
-        ones), JSON text of one, ``{"labels": [...], "weight": w}``, or null.
-    """
+    """Return the votes of one instance, and what of its answers is none."""
     answers = _parse_json(value)
     if not isinstance(answers, (list, tuple, np.ndarray)):
         raise ValueError(f"it must have a list of answers, got {_shorten(value)}")
@@ -135,19 +128,7 @@ def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
 def keep_labels(
     votes: list[Vote], known: Any, n_labels: int, unknown: str = "drop"
 ) -> tuple[list[Vote], OddAnswers]:
-    """Return votes for known labels alone; refuse other names, or count and drop them.
-
-    Parameters
-    ----------
-    votes
-        Of one instance.
-    known
-        The labels, something to look names up in.
-    n_labels
-        How many there are, for votes of zeros and ones.
-    unknown
-        "refuse" or "drop".
-    """
+    """Return votes for known labels alone; refuse other names, or count and drop them."""
     kept, n_unknown, words = [], 0, dict[str, None]()
     for vote in votes:
         if vote.is_bits:
@@ -200,21 +181,7 @@ def read_answers(
     unknown: str = "drop",
     n_labels: int | None = None,
 ) -> tuple[Labelsets, Floats, Indices, LabelNames, OddAnswers]:
-    """Return all votes as rows, their weights, whose they are, the labels, and what is no vote.
-
-    Parameters
-    ----------
-    samples
-        For each instance what `parse_answers` reads.
-    label_names
-        The labels; None for all names that occur, sorted.
-    name
-        What the caller calls the samples, for the messages.
-    unknown
-        What to do with names that are no label: "refuse", "drop", or "keep" them as further labels.
-    n_labels
-        How many there are, where they have no names and votes are zeros and ones.
-    """
+    """Return all votes as rows, their weights, whose they are, the labels, and what is no vote."""
     if unknown not in UNKNOWN:
         raise unknown_name("`unknown`", unknown, UNKNOWN)
     reasons: dict[Any, str] = {}

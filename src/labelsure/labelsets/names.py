@@ -264,13 +264,6 @@ def align_pair(
     """Return a truth and a prediction with their rows in the order of the first, or refuse them.
 
     Of names that instances list on both sides all that occur are the labels.
-
-    Parameters
-    ----------
-    first, second
-        In any form.
-    names
-        What both are called, for the messages.
     """
     one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
     sparse = is_sparse(one.values) or is_sparse(other.values)
@@ -289,17 +282,7 @@ def align_pair(
 
 
 def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
-    """Return scores with their columns in the order of label names, and these names.
-
-    Parameters
-    ----------
-    source
-        A table, whose columns have names, or anything else, which goes by position.
-    label_names
-        The order that is wanted; None for that of the columns.
-    name
-        What the caller calls the scores, for the messages.
-    """
+    """Return scores with their columns in the order of label names, and these names."""
     table = as_table(source)
     own = names_in(table)
     if own is None or label_names is None:
@@ -372,19 +355,7 @@ def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: b
 def align_labelsets(
     Y: Any, like: Batch, *, name: str, beside: str = "the distribution", sparse: bool = False
 ) -> Labelsets:
-    """Return labelsets in the order of the labels and instances of a batch, or refuse them.
-
-    Parameters
-    ----------
-    Y
-        Anything that `read_labelsets` reads.
-    like
-        What they are compared with.
-    name, beside
-        What both are called, for the messages.
-    sparse
-        Whether the other side has sparse rows, so that these are wanted.
-    """
+    """Return labelsets in the order of the labels and instances of a batch, or refuse them."""
     is_plain = type(Y) is np.ndarray and Y.ndim == 2 and Y.dtype.kind in "biuf"
     if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
         return read_rows(Y, name, n_samples=len(like), n_labels=like.n_labels, sparse=sparse)
@@ -392,15 +363,7 @@ def align_labelsets(
 
 
 def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
-    """Return the positions of the wanted labels, or refuse names that are not the same.
-
-    Parameters
-    ----------
-    own, wanted
-        The names of the columns, and those that they must have in any order.
-    name, beside
-        What both sides are called, for the messages.
-    """
+    """Return the positions of the wanted labels, or refuse names that are not the same."""
     position = {label: j for j, label in enumerate(own)}
     if position.keys() != set(wanted):
         raise InputError(
@@ -488,16 +451,7 @@ def wrong_index(index: pd.Index, n_samples: int) -> InputError:
 def align_rows(
     own: pd.Index | None, wanted: pd.Index | None, *, name: str, beside: str
 ) -> Indices | None:
-    """Return the order that brings rows into that of another index; None where it is the same.
-
-    Parameters
-    ----------
-    own, wanted
-        Both indices. Where one is None, or counts the rows from 0 while the other has other
-        entries, rows stay as they are.
-    name, beside
-        What both sides are called, for the messages.
-    """
+    """Return the order that brings rows into that of another index; None where it is the same."""
     if own is None or wanted is None or own.equals(wanted):
         return None
     if counts_rows(own) or counts_rows(wanted):
@@ -531,17 +485,7 @@ def align_rows(
 def align_values(
     values: Any, index: pd.Index | None, *, name: str, beside: str = "the distribution"
 ) -> Any:
-    """Return values, one for each row, in the order of an index; as they are where one has none.
-
-    Parameters
-    ----------
-    values
-        An array, a list or a Series.
-    index
-        That of the rows that the values belong to.
-    name, beside
-        What both sides are called, for the messages.
-    """
+    """Return values, one for each row, in the order of an index; as they are where one has none."""
     order = align_rows(index_of(values), index, name=name, beside=beside)
     return values if order is None else np.asarray(values)[order]
 
@@ -568,15 +512,7 @@ def list_some(names: Sequence[str]) -> str:
 
 
 def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
-    """Return groups as names, or say which instance has none.
-
-    Parameters
-    ----------
-    groups
-        One for each instance.
-    name
-        What the user calls them.
-    """
+    """Return groups as names, or say which instance has none."""
     import pandas as pd
 
     values = np.asarray(groups)
@@ -600,19 +536,6 @@ def read_vector(
     beside: str = "the instances",
 ) -> Floats:
     """Return one number for each instance, in the order of an index, or say what is wrong.
-
-    Parameters
-    ----------
-    values
-        An array, a list or a Series.
-    name
-        What the caller calls them, for the messages.
-    n_samples
-        How many there must be, where that is known.
-    low, high
-        Between what they must lie; both are allowed, NaN is not.
-    index, beside
-        That of the rows that the values belong to, and what these are called.
 
     Examples
     --------

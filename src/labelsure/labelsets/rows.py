@@ -133,17 +133,6 @@ def read_rows(
 ) -> Labelsets:
     """Return (n, L) zeros and ones as an int8 array or as sparse rows, or say what is wrong.
 
-    Parameters
-    ----------
-    Y
-        Array-like, DataFrame or scipy sparse matrix of zeros and ones (or booleans).
-    name
-        What the caller calls it, for the messages.
-    n_samples, n_labels
-        The shape that it must have, where that is known.
-    sparse
-        Whether sparse rows are wanted; None for the form that `Y` has.
-
     Examples
     --------
     >>> read_rows([[True, False], [False, False]])
@@ -459,11 +448,6 @@ def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> L
 def make_sparse(Y: Any) -> Labelsets:
     """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
 
-    Parameters
-    ----------
-    Y
-        Zeros and ones: an array, or sparse in any format. It is not changed.
-
     Examples
     --------
     >>> make_sparse(np.array([[0, 1, 1], [0, 0, 0]], dtype=np.int8)).indices
@@ -550,15 +534,6 @@ def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
 
 def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
     """Return an order of the labels as an array, or say what is wrong with it.
-
-    Parameters
-    ----------
-    order
-        Every label index once.
-    n_labels
-        How many labels there are; None means as many as the order names.
-    name
-        What the caller calls it, for the messages.
 
     Examples
     --------
@@ -671,13 +646,6 @@ def to_text(Y: Labelsets) -> list[str]:
 
 def from_text(texts: Sequence[str], n_labels: int | None = None) -> Labelsets | None:
     """Return the labelsets that `to_text` has written; None where the texts are something else.
-
-    Parameters
-    ----------
-    texts
-        One for each instance.
-    n_labels
-        How many labels there are; digits say so themselves.
 
     Examples
     --------

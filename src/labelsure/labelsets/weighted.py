@@ -56,19 +56,7 @@ class WeightedLabelsets:
     def merge(
         cls, rows: Any, weights: Any, instance: Any, n_samples: int | None = None
     ) -> WeightedLabelsets:
-        """Add up the weights of equal labelsets, drop those of weight 0, and sort the rest.
-
-        Parameters
-        ----------
-        rows
-            (m, L) labelsets in any order.
-        weights
-            (m,) numbers >= 0.
-        instance
-            (m,) whose they are.
-        n_samples
-            The number of instances; None means up to the last that has a labelset.
-        """
+        """Add up the weights of equal labelsets, drop those of weight 0, and sort the rest."""
         rows = np.asarray(rows, dtype=np.int8)
         weights, instance = np.asarray(weights, dtype=np.float64), np.asarray(instance)
         keys = code_keys(rows)
@@ -166,13 +154,7 @@ class WeightedLabelsets:
         return found
 
     def counts(self, Y_pred: Labelsets) -> tuple[Indices, Indices, Indices, Indices]:
-        """Return (tp, fp, fn, tn) of each labelset when its instance's prediction is given.
-
-        Parameters
-        ----------
-        Y_pred
-            (n, L) one prediction for each instance.
-        """
+        """Return (tp, fp, fn, tn) of each labelset when its instance's prediction is given."""
         n_predicted = Y_pred.sum(axis=1)[self.instance]
         tp = (self.rows & Y_pred[self.instance]).sum(axis=1)
         fp, fn = n_predicted - tp, self.rows.sum(axis=1) - tp

@@ -36,17 +36,7 @@ class MeanTest(ABC):
 
     @abstractmethod
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return the p-value of "the true mean is at most the target".
-
-        Parameters
-        ----------
-        outcomes
-            (n,) in an order that has nothing to do with their values.
-        target
-            The mean to be shown, in (0, 1).
-        error
-            The p-value that is hoped for. It steers the test and is no part of its validity.
-        """
+        """Return the p-value of "the true mean is at most the target"."""
 
     @abstractmethod
     def lower_bound(self, outcomes: Floats, error: float) -> float:
@@ -94,16 +84,7 @@ class Betting(MeanTest):
         """Take all outcomes in [0, 1]."""
 
     def p_value(self, outcomes: Floats, target: float, error: float, n_all: int = 0) -> float:
-        """Return 1 over the largest capital on the way.
-
-        Parameters
-        ----------
-        outcomes, target, error
-            As for every test.
-        n_all
-            Size of the population, whose mean is tested, that outcomes were drawn from without
-            replacement; 0 for independent draws.
-        """
+        """Return 1 over the largest capital on the way."""
         log_goal = np.log(BEYOND / error)
         log_capital = largest_log_capital(
             outcomes, n_all, target, CAP, log_goal, _optimal_stakes(), STAKE_STEP
@@ -147,28 +128,12 @@ MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial
 
 
 def dispersion_ratio(coins: Any, residuals: Any) -> Any:
-    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by.
-
-    Parameters
-    ----------
-    coins, residuals
-        Variances of coins and squared residuals, summed over instances.
-    """
+    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by."""
     return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
 
 
 def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of means, for as many coins as would scatter as the values do.
-
-    Parameters
-    ----------
-    mean, spread
-        Means of accuracies, and the standard deviations of what they are the means of.
-    n_samples
-        How many there are in each.
-    level
-        How often such an interval covers.
-    """
+    """Return Wilson's interval of means, for as many coins as would scatter as the values do."""
     mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
     ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
     n_coins = n_samples / ratio

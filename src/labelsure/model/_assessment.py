@@ -179,20 +179,7 @@ def assess_predictions(
     *,
     tests_shift: bool = True,
 ) -> Assessment:
-    """Return predictions with what a fitted model says of them, in one sweep.
-
-    Parameters
-    ----------
-    model
-        A fitted `AccuracyAwareClassifier`.
-    dist, Y_pred
-        A batch of distributions, and what is predicted; None for the mode.
-    k
-        How many of the most probable labelsets `to_frame` will be asked for: they and the
-        probability of each label are found in the same sweep. 0 leaves them for later.
-    tests_shift
-        Whether the batch is compared with the calibration set.
-    """
+    """Return predictions with what a fitted model says of them, in one sweep."""
     estimator: AccuracyEstimator = model.accuracy_estimator_
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:

@@ -67,17 +67,7 @@ class TrainingData:
 
 
 def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
-    """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame.
-
-    Parameters
-    ----------
-    truth
-        Of the training instances.
-    X
-        What the estimator is fitted with: a DataFrame has the index of this one.
-    with_names
-        Whether the estimator keeps the label names of a DataFrame.
-    """
+    """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame."""
     numbers = truth.labelsets.astype(np.int64)
     if truth.is_vector:
         return numbers[:, 0]
@@ -101,17 +91,7 @@ def check_sizes(X: Any, y: Any, who: str) -> None:
 
 
 def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Targets]:
-    """Return X so that rows can be taken from it, and the labels read.
-
-    Parameters
-    ----------
-    X, y
-        As `fit` of the aware classifier got them.
-    estimator
-        That it wraps.
-    owner
-        The name of the class, for the messages.
-    """
+    """Return X so that rows can be taken from it, and the labels read."""
     check_sizes(X, y, owner)
     frozen = isinstance(estimator, FrozenEstimator)
     inner = innermost(estimator)
@@ -134,15 +114,7 @@ def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Tar
 
 
 def lists_labels(estimator: Any, X: Any) -> bool:
-    """Whether X lists some of very many labels, too many for an array of their truth.
-
-    Parameters
-    ----------
-    estimator
-        That of the aware classifier.
-    X
-        Sparse scores of another system, or a table of which a step of the estimator makes such.
-    """
+    """Whether X lists some of very many labels, too many for an array of their truth."""
     if not isinstance(innermost(estimator), PrecomputedProbabilities):
         return False
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
@@ -162,13 +134,7 @@ def innermost(model: Any) -> Any:
 
 
 def check_inner_model(model: Any) -> None:
-    """Refuse what cannot be fitted, and models that have scores but no probabilities.
-
-    Parameters
-    ----------
-    model
-        The estimator that is to be cloned and fitted, or a frozen one.
-    """
+    """Refuse what cannot be fitted, and models that have scores but no probabilities."""
     if isinstance(model, type):
         raise InputError(
             f"`estimator` must be a model, got the class {model.__name__}. Make one: "
@@ -200,13 +166,7 @@ def _is_search(model: Any) -> bool:
 
 
 def known_label_names(model: Any) -> LabelNames:
-    """Return the label names of a fitted model that has some, None for others.
-
-    Parameters
-    ----------
-    model
-        A fitted or frozen model.
-    """
+    """Return the label names of a fitted model that has some, None for others."""
     names: LabelNames = getattr(innermost(model), "label_names_", None)
     return names
 
@@ -214,17 +174,7 @@ def known_label_names(model: Any) -> LabelNames:
 def with_labelsets(
     settings: BatchSettings, classes: Any, dist: LabelsetDistribution
 ) -> BatchSettings:
-    """Return the settings of an estimate with the truth of some instances as labelsets.
-
-    Parameters
-    ----------
-    settings
-        As the user gave them, with `Y_true`.
-    classes
-        `classes_` of the model: a list for labelsets, else the two classes of a vector.
-    dist
-        The predictions of the batch.
-    """
+    """Return the settings of an estimate with the truth of some instances as labelsets."""
     if isinstance(classes, list):
         return settings
     y, settled = settings["Y_true"], settings.copy()

@@ -80,19 +80,7 @@ class BatchTotals:
         estimated: Floats,
         Y_true: Labelsets | None,
     ) -> None:
-        """Add a batch.
-
-        Parameters
-        ----------
-        dist
-            Its distributions.
-        table
-            Its predictions, with the expected accuracies of all metrics.
-        estimated
-            (n,) estimated accuracies.
-        Y_true
-            (n, L) the truth, where it is known.
-        """
+        """Add a batch."""
         # Which is the highest threshold that accepts it? All lower ones do as well.
         step = np.searchsorted(self.thresholds, estimated, side="right") - 1
         self.n += self._sum_by_step(step, None)
@@ -130,13 +118,7 @@ class BatchTotals:
         return float(self.actual[self.metrics.index(metric), 0] / self.n_instances)
 
     def describe_acceptance(self, metric: Metric) -> dict[str, Any]:
-        """Return for each threshold how many are accepted, and their mean accuracies.
-
-        Parameters
-        ----------
-        metric
-            The one that is estimated; of others the truth or else the model's own belief is shown.
-        """
+        """Return for each threshold how many are accepted, and their mean accuracies."""
         policy = None
         if self.threshold is not None:
             policy = int(np.searchsorted(self.thresholds, self.threshold))
@@ -278,15 +260,7 @@ class InstanceSample:
         self._instances: list[dict[str, Any]] = []
 
     def add(self, found: Assessment, Y_true: Labelsets | None) -> None:
-        """Add a batch.
-
-        Parameters
-        ----------
-        found
-            Its predictions.
-        Y_true
-            (n, L) the truth, where it is known.
-        """
+        """Add a batch."""
         keys = self._random.random(len(found))
         every = np.concatenate([self._keys, keys])
         order = np.argsort(every, kind="stable")[: self.size]
@@ -358,13 +332,7 @@ class InstanceSample:
         ]
 
     def describe(self, label_names: LabelNames, n_labels: int) -> dict[str, Any]:
-        """Return the sample, as many of it as the page can hold.
-
-        Parameters
-        ----------
-        label_names, n_labels
-            One for each label, or None; how many there are.
-        """
+        """Return the sample, as many of it as the page can hold."""
         order = np.argsort(self._keys, kind="stable").tolist()
         sizes = np.cumsum([len(encode_json(self._instances[i]).encode()) + 1 for i in order])
         n_shown = int(np.searchsorted(sizes, MAX_BYTES, side="right"))
@@ -426,20 +394,7 @@ FROM_TRUTH = "these predictions and their truth"
 def make_model_report(
     model: Any, batches: Iterable[Batch], title: str, open_cost: float | None = None
 ) -> Page:
-    """Return the page of a fitted model, and of the predictions that it makes for some instances.
-
-    Parameters
-    ----------
-    model
-        An `AccuracyAwareClassifier`.
-    batches
-        Predictions, of which any number takes the same memory; none gives a page of the model
-        alone. The truth is known for all of them or for none.
-    title
-        Of the page.
-    open_cost
-        As of `Assessment.leave_open`; None does not show which labels are better left open.
-    """
+    """Return the page of a fitted model and of its predictions for some instances."""
     from labelsure import __version__
 
     metric = get_metric(model.metric)

@@ -33,11 +33,6 @@ _ROOT = Path(__file__).parents[1]
 def digest_code(*modules: str) -> str:
     """Return a checksum of modules and of everything that they import from this package.
 
-    Parameters
-    ----------
-    *modules
-        Their full names. Of a module outside of this package only its own file counts.
-
     Examples
     --------
     >>> digest_code("labelsure.metrics") == digest_code("labelsure.distributions.candidates")
@@ -206,13 +201,6 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     """Return what the training part of each data set and repeat looks like.
 
     A data set that cannot be split, so that all of its cells fail, has no rows.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    sets
-        Its data sets by their names.
     """
     rows = []
     for name in plan.datasets:

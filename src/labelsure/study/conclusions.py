@@ -49,12 +49,6 @@ VERDICTS = (FAILS, UNDECIDED, HOLDS, NOT_APPLICABLE)
 def published_table(table: str) -> pd.DataFrame:
     """Return a table of what the paper prints.
 
-    Parameters
-    ----------
-    table
-        "correlations" (Kendall's tau with its arrows), "models" (Analyses 1 to 4: terms, and how
-        well each model fits), "intervals" (Analysis 5), "datasets" or "conclusions".
-
     Examples
     --------
     >>> published_table("datasets")[["dataset", "n_samples", "n_labels"]].head(2)
@@ -145,13 +139,7 @@ class Conclusion:
 
 
 def draw_conclusions(analyses: Analyses) -> list[Conclusion]:
-    """Return every conclusion of the paper with its verdict, those that do not hold first.
-
-    Parameters
-    ----------
-    analyses
-        Of a study.
-    """
+    """Return every conclusion of the paper with its verdict, those that do not hold first."""
     numbers = Numbers(analyses)
     studied = set(analyses.scores["dataset"])
     applicable = studied <= set(published_table("datasets")["dataset"])
@@ -166,15 +154,6 @@ def repeat_interval(
     values: Floats, test_to_training: float, error: float = np.nan
 ) -> tuple[float, float, float]:
     """Return mean and 95% interval of a number over repeats of a split of the same data.
-
-    Parameters
-    ----------
-    values
-        One for each repeat.
-    test_to_training
-        Test instances for each training instance.
-    error
-        Standard error of a single value, used when there is only one.
 
     Examples
     --------

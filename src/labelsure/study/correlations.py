@@ -45,16 +45,6 @@ def correlate(
 ) -> pd.DataFrame:
     """Return the correlation of each candidate with each accuracy, in every cell.
 
-    Parameters
-    ----------
-    scores
-        The score table, one row for each instance: dataset, classifier, repeat, n_labels, the
-        profile (log_top, log_runner_up, entropy, log_collision), and tp, fp, fn, tn.
-    association
-        "kendall" for tau-b, of candidates that rank differently, or "pearson", of all.
-    settings
-        Metrics, candidates and what two empty labelsets are worth; None means the defaults.
-
     Returns
     -------
     pandas.DataFrame
@@ -92,11 +82,6 @@ def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
     Repeats split the same instances, so their differences from HP depend on each other. The
     standard error of a mean difference is the quadratic mean of those of the repeats: right if all
     repeats agree, and too large otherwise.
-
-    Parameters
-    ----------
-    correlations
-        Of `correlate`.
 
     Returns
     -------
@@ -215,15 +200,6 @@ def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None
 def true_accuracy(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
     """Return how candidates correlate with the *true* expected accuracy, where it is known.
 
-    Parameters
-    ----------
-    scores
-        The score table with columns such as true_expected_exact; rows where it is missing (data
-        that nobody simulated) are left out. The classifier's own expectation, expected_exact, is a
-        candidate, "model".
-    settings
-        As for `correlate`.
-
     Returns
     -------
     pandas.DataFrame
@@ -251,15 +227,6 @@ def true_accuracy(scores: pd.DataFrame, settings: Settings | None = None) -> pd.
 
 def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
     """Return what each metric's best decision gains over the mode, in every cell.
-
-    Parameters
-    ----------
-    scores
-        The score table with columns such as best_jaccard_tp, best_jaccard_fp, best_jaccard_fn,
-        best_jaccard_tn and best_jaccard_gap; metrics and rows without them are left out, and so is
-        exact match, whose best decision is the mode.
-    settings
-        As for `correlate`.
 
     Returns
     -------

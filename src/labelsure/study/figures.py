@@ -70,13 +70,7 @@ def plot_example_distributions(_: pd.DataFrame | None = None) -> Figure:
 def plot_candidates(
     _: pd.DataFrame | None = None, third: Sequence[float] = (0.0, 1 / 3, 0.5)
 ) -> Figure:
-    """Draw the seven candidates over a distribution of three elements.
-
-    Parameters
-    ----------
-    third
-        The probability of the third element in each panel; the first one runs along the axis.
-    """
+    """Draw the seven candidates over a distribution of three elements."""
     figure = make_figure(WIDTH, 2.9)
     axes = np.atleast_1d(figure.subplots(1, len(third), sharey=True))
     groups: dict[object, list[str]] = {}  # those that are one function share a line
@@ -99,11 +93,6 @@ def plot_candidates(
 def profile_of(probabilities: Floats) -> Profile:
     """Return the profile of rows of K probabilities, whatever K is.
 
-    Parameters
-    ----------
-    probabilities
-        (n, K)
-
     Examples
     --------
     >>> profile_of(np.array([[0.5, 0.25, 0.25]])).top
@@ -120,14 +109,7 @@ def profile_of(probabilities: Floats) -> Profile:
 
 
 def plot_calibration(intervals: pd.DataFrame) -> Figure:
-    """Draw actual against estimated accuracy with its 95% interval, a panel for each metric.
-
-    Parameters
-    ----------
-    intervals
-        Of `labelsure.study.analyses.interval_table`; those of fewer than ten instances are left
-        out.
-    """
+    """Draw actual against estimated accuracy with its 95% interval, a panel for each metric."""
     shown = intervals[intervals["n"] >= FEW]
     metrics = list(dict.fromkeys(intervals["metric"]))
     figure = make_figure(WIDTH, WIDTH / max(len(metrics), 2) + 0.8)
@@ -148,11 +130,6 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
 
 def accepted_curves(analyses: Analyses) -> pd.DataFrame:
     """Return the mean accuracy of the most confident predictions of the first repeat.
-
-    Parameters
-    ----------
-    analyses
-        Of a study.
 
     Returns
     -------
@@ -179,13 +156,7 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
 
 
 def plot_accepted(curves: pd.DataFrame) -> Figure:
-    """Draw the mean accuracy of the most confident predictions, a panel for each data set.
-
-    Parameters
-    ----------
-    curves
-        Of `accepted_curves`.
-    """
+    """Draw the mean accuracy of the most confident predictions, a panel for each data set."""
     datasets = list(dict.fromkeys(curves["dataset"]))
     n_columns = min(3, max(len(datasets), 1))
     n_rows = -(-len(datasets) // n_columns) or 1
@@ -249,17 +220,7 @@ def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
 
 
 def draw_figure(name: str, frame: pd.DataFrame, to: Sequence[Any]) -> None:
-    """Draw a figure in the style of all of them, and write it.
-
-    Parameters
-    ----------
-    name
-        Of `FIGURES`.
-    frame
-        What it shows.
-    to
-        Paths whose suffix says the format, or streams for SVG.
-    """
+    """Draw a figure in the style of all of them, and write it."""
     from matplotlib import rc_context
 
     with rc_context(FIGURE_STYLE):

@@ -36,12 +36,6 @@ def effects(correlations: pd.DataFrame) -> pd.DataFrame:
     One ordinary least squares fit for each metric, on one row for each combination; several
     repeats of a combination are averaged first, because they are no independent observations.
 
-    Parameters
-    ----------
-    correlations
-        metric, dataset, classifier, candidate, correlation; missing ones and exactly 1 or -1,
-        which have no finite z, are left out.
-
     Returns
     -------
     pandas.DataFrame
@@ -61,14 +55,6 @@ def robustness(correlations: pd.DataFrame, features: pd.DataFrame) -> pd.DataFra
     Six data sets leave one degree of freedom beside four features of the data, and the rows of a
     data set are no independent observations of them. So the ordinary standard errors are too
     small; those clustered by data set and the variance inflation say how far to trust a term.
-
-    Parameters
-    ----------
-    correlations
-        As for `effects`.
-    features
-        dataset, n_labels, n_labelsets, cardinality, n_features, from the training part; several
-        repeats are averaged.
 
     Returns
     -------

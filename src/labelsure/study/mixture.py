@@ -62,18 +62,6 @@ def mixture_replicates(
 ) -> pd.DataFrame:
     """Return what each model says in each halving, one row for each interval of estimates.
 
-    Parameters
-    ----------
-    scores
-        As for `correlate`; `instance` is needed too when the split is by instance.
-    settings
-        Metrics, candidates, what two empty labelsets are worth, `n_replicates` (random halvings),
-        `by_instance` (keep what the classifiers say of one instance on the same side of the split;
-        the paper does not, so that a test row's truth is often known from another classifier's
-        row) and `seed` (of the halvings and of the folds). None means the defaults.
-    n_jobs
-        Processes to fit with.
-
     Returns
     -------
     pandas.DataFrame
@@ -259,11 +247,6 @@ def _cut(metric: str, estimated: Floats, accuracy: Floats) -> pd.DataFrame:
 def interval_table(replicates: pd.DataFrame) -> pd.DataFrame:
     """Return the 95% interval of the mean accuracy for each interval of estimated accuracies.
 
-    Parameters
-    ----------
-    replicates
-        Of `mixture_replicates`.
-
     Returns
     -------
     pandas.DataFrame
@@ -290,13 +273,7 @@ def interval_table(replicates: pd.DataFrame) -> pd.DataFrame:
 
 
 def mark_intervals(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return interval tables with `bold` and `underlined`, judged by the three digits printed.
-
-    Parameters
-    ----------
-    intervals
-        metric, predicted_low, predicted_high, model, low, high.
-    """
+    """Return interval tables with `bold` and `underlined`, judged by the three digits printed."""
     low, high = intervals["low"].round(3), intervals["high"].round(3)
     distance = (
         (low - intervals["predicted_low"]).abs() + (high - intervals["predicted_high"]).abs()

@@ -76,11 +76,6 @@ SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
 def compare_numbers(analyses: Analyses) -> pd.DataFrame:
     """Return every published number beside ours.
 
-    Parameters
-    ----------
-    analyses
-        Of a study.
-
     Returns
     -------
     pandas.DataFrame
@@ -150,13 +145,6 @@ def _numbers(
 def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
     """Return how far correlations agree with a reference, cell by cell.
 
-    Parameters
-    ----------
-    ours
-        metric, dataset, classifier, candidate, correlation; repeats are averaged.
-    reference
-        The same with `arrows`, one row for each cell: the published table, or one repeat.
-
     Returns
     -------
     dict
@@ -180,11 +168,6 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
     """Return how far a guess without data agrees.
 
     It is each metric's median, the expected signs, and effects of zero.
-
-    Parameters
-    ----------
-    reference
-        As for `agreement`. The guess for an effect is 0 with the reference's standard error.
     """
     y = reference["correlation"].to_numpy()
     median = reference.groupby("metric")["correlation"].transform("median").to_numpy()
@@ -200,13 +183,7 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
 
 
 def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
-    """Return effect_signs of the expected signs, and effect_overlap of no effect at all.
-
-    Parameters
-    ----------
-    reference
-        metric, term, estimate, standard_error; the guess has the same standard errors.
-    """
+    """Return effect_signs of the expected signs, and effect_overlap of no effect at all."""
     guessed = reference.assign(estimate=reference["term"].map(_expected_signs()))
     nothing = reference.assign(estimate=0.0)
     return {
@@ -216,13 +193,7 @@ def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
 
 
 def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
-    """Return how far two repeats of one study agree with each other, on average over the pairs.
-
-    Parameters
-    ----------
-    correlations
-        Of `correlate`, with several repeats; with one, every measure is NaN.
-    """
+    """Return how far two repeats of one study agree with each other, on average over the pairs."""
     repeats = dict(iter(correlations.groupby("repeat")))
     pairs = [
         agreement(repeats[one], repeats[other][[*KEYS, "correlation", "arrows"]])
@@ -235,13 +206,7 @@ def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
 
 
 def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
-    """Return effect_signs and effect_overlap of two tables of effects.
-
-    Parameters
-    ----------
-    ours, reference
-        metric, term, estimate, standard_error. A reference printed as 0.000 has no sign.
-    """
+    """Return effect_signs and effect_overlap of two tables of effects."""
     both = ours.merge(reference, on=["metric", "term"], suffixes=("", "_reference"))
     both = both.dropna(subset=["estimate", "estimate_reference"])
     signed = both[both["term"].isin(_expected_signs()) & (both["estimate_reference"] != 0)]
@@ -351,26 +316,12 @@ class PaperCheck:
 
 
 def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> PaperCheck:
-    """Compare a finished study with the paper.
-
-    Parameters
-    ----------
-    run_dir
-        Its folder, with scores.parquet, features.parquet and plan.toml.
-    n_jobs
-        Processes for the mixture, unless its fits are in the folder; None means all cores.
-    """
+    """Compare a finished study with the paper."""
     return compare_with_paper(open_run(run_dir).analyses(n_jobs))
 
 
 def compare_with_paper(analyses: Analyses) -> PaperCheck:
-    """Compare analyses with the paper, whatever they were made from.
-
-    Parameters
-    ----------
-    analyses
-        Of any score table.
-    """
+    """Compare analyses with the paper, whatever they were made from."""
     numbers = compare_numbers(analyses)
     return PaperCheck(draw_conclusions(analyses), _summaries(analyses), numbers)
 

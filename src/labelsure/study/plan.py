@@ -128,14 +128,7 @@ class ClassSpec(_Table):
             )
 
     def build(self, **more: Any) -> Any:
-        """Return a new object of the class.
-
-        Parameters
-        ----------
-        **more
-            Further parameters, of which those are passed that the class has and the plan leaves
-            open.
-        """
+        """Return a new object of the class."""
         cls = self._find_class()
         names = _parameter_names(cls)
         for name in self.parameters:
@@ -203,13 +196,7 @@ class Classifier(ClassSpec):
 
 
 def is_installed(module_name: str) -> bool:
-    """Return whether a module belongs to an installed package; nothing is imported to find out.
-
-    Parameters
-    ----------
-    module_name
-        With the packages that it is in.
-    """
+    """Return whether a module belongs to an installed package; nothing is imported to find out."""
     package = module_name.partition(".")[0]
     if package == PACKAGE:
         return True
@@ -319,15 +306,7 @@ class DataSource(_Table):
         return self.model_copy(update=absolute)
 
     def load(self, key: str, data_dir: AnyPath | None = None) -> StudyData:
-        """Load it.
-
-        Parameters
-        ----------
-        key
-            What the plan calls it.
-        data_dir
-            The folder that data sets with a name are looked for in.
-        """
+        """Load it."""
         if self.simulated is not None:
             arguments: dict[str, Any] = {"random_state": 0, **self.simulated}
             return StudyData(*make_labelsets(**arguments))
@@ -589,13 +568,7 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a TOML file says, or one sentence about why it cannot be read.
-
-    Parameters
-    ----------
-    text
-        Its content.
-    """
+    """Return what a TOML file says, or one sentence about why it cannot be read."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -63,18 +63,7 @@ class Attribute:
 
 
 def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
-    """Return the data set that an ARFF file holds.
-
-    Parameters
-    ----------
-    content
-        The file, decompressed.
-    choice
-        Which columns are what. Labels that are a frozenset are those of an xml; None takes the
-        number that MEKA writes into the name of the relation.
-    where
-        The name of the file, for the messages.
-    """
+    """Return the data set that an ARFF file holds."""
     lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
     names = [attribute.name for attribute in attributes]

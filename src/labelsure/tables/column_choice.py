@@ -45,17 +45,6 @@ def choose_labels(
     """Return the positions of the chosen names.
 
     Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
-
-    Parameters
-    ----------
-    choice
-        What the user wants.
-    names
-        All that there are.
-    what
-        What a name is of, for the messages, e.g. ``"label"`` or ``"column"``.
-    counts
-        How often each is set; needed for ``"top20"`` only.
     """
     if isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
         return _from_one_end(int(choice), len(names), what)
@@ -89,17 +78,7 @@ def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
 
 
 def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> list[int]:
-    """Return the positions of names and of whatever patterns match, each once.
-
-    Parameters
-    ----------
-    parts
-        Names or patterns; each must be found.
-    names
-        All that there are.
-    what
-        What a name is of, for the messages.
-    """
+    """Return the positions of names and of whatever patterns match, each once."""
     position = {name: j for j, name in enumerate(names)}
     return list(dict.fromkeys(j for part in parts for j in _matches(part, position, what)))
 
@@ -136,15 +115,7 @@ def _slice(end: str, count: int, n_names: int, what: str, counts: Integers | Non
 
 
 def read_xml_labels(content: bytes, where: str) -> list[str]:
-    """Return the names of the labels, in whatever order and nesting they come.
-
-    Parameters
-    ----------
-    content
-        The xml.
-    where
-        The name of the file, for the messages.
-    """
+    """Return the names of the labels, in whatever order and nesting they come."""
     if b"<!DOCTYPE" in content.replace(b"\0", b""):  # entities can grow without end
         raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
     try:
@@ -161,15 +132,7 @@ def read_xml_labels(content: bytes, where: str) -> list[str]:
 
 
 def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
-    """Return label columns as zeros and ones, or name the row and column that is neither.
-
-    Parameters
-    ----------
-    columns
-        Numbers, booleans or one of the spellings in `INDICATORS`.
-    where
-        The file or service that they come from, for the messages.
-    """
+    """Return label columns as zeros and ones, or name the row and column that is neither."""
     Y = np.empty(columns.shape, dtype=np.int8)
     for j, name in enumerate(columns.columns):
         column = mark_missing(columns.iloc[:, j])
@@ -205,15 +168,7 @@ def _read_label_column(column: pd.Series[Any]) -> Labelsets:
 
 
 def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str) -> None:
-    """Refuse a nominal feature that has a different value in every row, as an id has.
-
-    Parameters
-    ----------
-    name, codes, values
-        As in `encode_codes`.
-    where
-        The file or service that it comes from, for the messages.
-    """
+    """Refuse a nominal feature that has a different value in every row, as an id has."""
     n_rows = int((codes >= 0).sum())
     if n_rows < MIN_ROWS_OF_ID or len(values) < n_rows:
         return
@@ -230,15 +185,6 @@ def encode_codes(name: str, codes: Integers, values: Sequence[str]) -> list[Colu
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
-
-    Parameters
-    ----------
-    name
-        Of the feature.
-    codes
-        Positions in `values`; -1 where the value is missing, which becomes NaN.
-    values
-        The declared values, in their order.
     """
     missing = codes < 0
     indicators = read_indicators(values)
@@ -260,15 +206,7 @@ def read_indicators(values: Sequence[str]) -> Floats | None:
 
 
 def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a frame with categories as one-hot columns and numbers as floats; text stays.
-
-    Parameters
-    ----------
-    frame
-        The features.
-    where
-        The file or service that they come from, for the messages.
-    """
+    """Return a frame with categories as one-hot columns and numbers as floats; text stays."""
     columns: list[tuple[str, Any]] = []
     for name, column in frame.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -365,11 +303,6 @@ class ColumnChoice:
 
         The column of `index` and those of `drop` are taken out first, so that numbers and patterns
         in `labels` speak of the others.
-
-        Parameters
-        ----------
-        names
-            All columns of the file.
         """
         left = self.assign_features(names)
         if isinstance(self.labels, frozenset):
@@ -424,17 +357,7 @@ def _no_names(argument: str, choice: Any) -> InputError:
 
 
 def choose_features(frame: pd.DataFrame, choice: ColumnChoice, where: str) -> pd.DataFrame:
-    """Return a frame of features without the columns to drop, its rows named by the index.
-
-    Parameters
-    ----------
-    frame
-        Has no labels in it.
-    choice
-        Which of its columns are what.
-    where
-        Where it comes from, for the messages.
-    """
+    """Return a frame of features without the columns to drop, its rows named by the index."""
     columns = choice.assign_features([str(name) for name in frame.columns])
     features = frame.set_axis([str(name) for name in frame.columns], axis=1)
     chosen = features[columns.features]
@@ -455,17 +378,7 @@ def check_dense(columns: AssignedColumns, where: str) -> None:
 def read_labels(
     columns: pd.DataFrame, sep: str | None, where: str
 ) -> tuple[Labelsets, tuple[str, ...]]:
-    """Return labelsets and label names: of columns of zeros and ones, or of one column of names.
-
-    Parameters
-    ----------
-    columns
-        Those that are labels.
-    sep
-        What stands between the names in a column of text; None where that is not how they come.
-    where
-        The file that they come from, for the messages.
-    """
+    """Return labelsets and label names: of columns of zeros and ones, or of one column of names."""
     names = tuple(str(name) for name in columns.columns)
     if len(names) == 1 and (sep is not None or holds_lists(columns.iloc[:, 0])):
         return _read_label_names(columns.iloc[:, 0], sep, where)
@@ -558,17 +471,7 @@ def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> Non
 
 
 def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") -> pd.Index:
-    """Return the names of rows: whole numbers as such, anything else as text.
-
-    Parameters
-    ----------
-    column
-        What the file has.
-    where
-        The file that it comes from, for the messages.
-    what
-        What the column is to be, for the messages.
-    """
+    """Return the names of rows: whole numbers as such, anything else as text."""
     title = f"Column {str(column.name)!r} of {where}"
     missing = mark_missing(column).isna().tolist()
     if any(missing):

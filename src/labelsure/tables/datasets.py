@@ -129,11 +129,6 @@ def _read_header(line: bytes, where: str) -> list[int]:
 def read_label_file(path: AnyPath) -> list[str]:
     r"""Return the names of labels in a text file, one in each line, in its order.
 
-    Parameters
-    ----------
-    path
-        As it is or as .gz or .bz2. Blank lines at the end are left out.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -267,15 +262,7 @@ def _resolve_labels(path: Path, labels: Any) -> Any:
 
 
 def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
-    """Return the data set in a table that `labelsure.tables.files` reads.
-
-    Parameters
-    ----------
-    path
-        A file, folder, pattern or address.
-    choice
-        Which columns are what.
-    """
+    """Return the data set in a table that `labelsure.tables.files` reads."""
     where = repr(Path(path).name)
     if choice.labels is None:
         raise InputError(

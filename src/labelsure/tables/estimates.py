@@ -55,13 +55,7 @@ class FileSums:
     estimated: Floats
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
-        """Return the mean accuracy of all rows, by what is known of them.
-
-        Parameters
-        ----------
-        level, shift
-            As for `AccuracyEstimator.estimate`; with labels `shift` does not matter.
-        """
+        """Return the mean accuracy of all rows, by what is known of them."""
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
@@ -80,19 +74,6 @@ def estimate_files(
     """Return the mean accuracy of the predictions for all rows, with an interval.
 
     The same numbers as `AccuracyAwareClassifier.estimate` of all rows at once, up to rounding.
-
-    Parameters
-    ----------
-    model
-        The file of an `AccuracyAwareClassifier`.
-    inputs
-        Files or folders, as for `labelsure.tables.files.list_units`.
-    level
-        Confidence level of the interval; None for that of the model.
-    shift
-        As for `AccuracyEstimator.estimate`.
-    **settings
-        All others of `sum_files`.
     """
     return sum_files(model, inputs, shift=shift, **settings).estimate(level=level, shift=shift)
 
@@ -113,31 +94,7 @@ def sum_files(
     trust: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> FileSums:
-    """Return what every estimate of the rows of files follows from.
-
-    Parameters
-    ----------
-    model, inputs
-        As for `estimate_files`.
-    metric
-        None or the metric that the model was fitted for; another one needs the whole batch at once.
-    shift
-        What for, as for `estimate_files`: what is seen of the rows depends on it.
-    truth
-        A table with the labels of some rows, **which must have been drawn at random**, as `--audit`
-        of `labelsure score` does. It has the column of ids, or a column `row` with the position in
-        the file (and `file`, if there are several).
-    id_column
-        The column of input and truth that names the rows; None for that of the model, if both have
-        it.
-    label_column, sep
-        The column of the truth that holds names of labels, and what separates them; None where each
-        label has a column of zeros and ones.
-    csv_sep
-        Between values of CSV, as for `labelsure.tables.files.list_units`.
-    n_jobs, scheduler, trust, progress
-        As for `score_files`.
-    """
+    """Return what every estimate of the rows of files follows from."""
     check_shift(shift)
     n_jobs = check_jobs(n_jobs, n_threads())
     file = ModelFile.find(model, trust, packed=scheduler is not None)
@@ -177,13 +134,7 @@ def sum_files(
 
 
 def check_shift(shift: str) -> None:
-    """Refuse a way to meet a shift that is not known.
-
-    Parameters
-    ----------
-    shift
-        As for `AccuracyEstimator.estimate`.
-    """
+    """Refuse a way to meet a shift that is not known."""
     from labelsure.estimation._estimator import SHIFTS
 
     if shift not in SHIFTS:
@@ -262,31 +213,7 @@ def report_files(
     open_cost: float | None = None,
     trust: Iterable[str] = (),
 ) -> Page:
-    """Return a page on a saved model, and on its predictions for the rows of files.
-
-    Parameters
-    ----------
-    model
-        The file of an `AccuracyAwareClassifier`.
-    inputs
-        Files or folders, as for `labelsure.tables.files.list_units`; none for the model
-        alone.
-    truth
-        A table of the rows' true labels, where it is known; then there must be one input, which is
-        read as a whole.
-    label_column, sep
-        Of the truth, as of `labelsure.tables.training.calibrate_model`.
-    csv_sep
-        Between values of CSV, as for `labelsure.tables.files.list_units`.
-    id_column
-        The column that names the rows; None for that of the model, if it has one.
-    title
-        Of the page; None names the model and the input.
-    open_cost
-        As of `AccuracyAwareClassifier.report`.
-    trust
-        As for `score_files`.
-    """
+    """Return a page on a saved model, and on its predictions for the rows of files."""
     from labelsure.model._model_report import make_model_report
 
     fitted = ModelFile.find(model, trust).load()

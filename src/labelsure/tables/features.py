@@ -35,13 +35,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
 
 
 def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
-    """Return the values as floats, NaN where they are missing, and which are no finite numbers.
-
-    Parameters
-    ----------
-    column
-        Numbers, booleans, or text that spells numbers.
-    """
+    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
@@ -83,13 +77,7 @@ def _parse_number(text: str) -> float:
 
 
 def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
-    """Return the values as text without spaces around them, and which of them are missing.
-
-    Parameters
-    ----------
-    column
-        Anything; what is missing becomes "".
-    """
+    """Return the values as text without spaces around them, and which of them are missing."""
     absent = column.isna().to_numpy(dtype=bool)
     texts = np.array(
         ["" if gone else str(value).strip() for value, gone in zip(column, absent, strict=True)],
@@ -105,13 +93,6 @@ def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
 
     One format has the text "true" or "1" where another has True or 1.0: a value that is none of the
     known ones is taken for the one that means the same, if only one does.
-
-    Parameters
-    ----------
-    column
-        Anything; what is missing becomes "".
-    known
-        The values that were seen in training.
     """
     texts, missing = read_texts(column)
     exact = set(known)
@@ -127,11 +108,6 @@ def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
 
 def meaning_of(value: Any) -> str:
     """Return one spelling of what a value says, whatever the format of its file.
-
-    Parameters
-    ----------
-    value
-        A text, a number, a boolean, or a list of one of these.
 
     Examples
     --------
@@ -149,15 +125,7 @@ def meaning_of(value: Any) -> str:
 
 
 def check_frame(X: Any, where: str) -> pd.DataFrame:
-    """Return a table whose columns have texts for names, or refuse what is no table.
-
-    Parameters
-    ----------
-    X
-        What a caller takes for a table.
-    where
-        What it is, for messages.
-    """
+    """Return a table whose columns have texts for names, or refuse what is no table."""
     if not hasattr(X, "columns") or not hasattr(X, "iloc"):
         raise InputError(
             f"{where} must be a DataFrame, whose columns are known by name, got a "
@@ -174,17 +142,7 @@ def check_frame(X: Any, where: str) -> pd.DataFrame:
 
 
 def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
-    """Refuse a table without some of the columns that a model needs, by name.
-
-    Parameters
-    ----------
-    wanted
-        The columns that it needs.
-    known
-        Those of the table.
-    where
-        What it is, for messages.
-    """
+    """Refuse a table without some of the columns that a model needs, by name."""
     missing = [name for name in wanted if name not in set(known)]
     if missing:
         listed = ", ".join(repr(name) for name in missing[:N_NAMES_LISTED])
@@ -196,15 +154,7 @@ def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: s
 
 
 def raise_bad_rows(reasons: dict[Any, str], where: str) -> None:
-    """Raise an error that knows which rows cannot be used and why, if there are some.
-
-    Parameters
-    ----------
-    reasons
-        A clause for each bad row, by its place in the index of the table.
-    where
-        What the table is, for messages.
-    """
+    """Raise an error that knows which rows cannot be used and why, if there are some."""
     if reasons:
         raise RowsError(reasons, where)
 
@@ -274,19 +224,6 @@ def infer_roles(
     given: Mapping[str, str] | None = None,
 ) -> list[ColumnRole]:
     """Return what each column of a training table is.
-
-    Parameters
-    ----------
-    frame
-        The whole table.
-    id_column
-        The column that names the rows.
-    label_columns
-        Those that are to be predicted.
-    left_out
-        Those that must not be learned from.
-    given
-        Roles of features that are known, by name.
 
     Examples
     --------

@@ -308,17 +308,7 @@ def scan_rows(
     start: int = 0,
     line: int = 1,
 ) -> RowStarts:
-    """Return where every so many rows of a text file begin, in one sweep over its bytes.
-
-    Parameters
-    ----------
-    file, every
-        Its path, and of how many rows the start of one is kept.
-    delimiter, quote
-        The bytes between values and around them; -1 for none.
-    start, line
-        Where the first row begins.
-    """
+    """Return where every so many rows of a text file begin, in one sweep over its bytes."""
     from labelsure._kernels.row_starts import N_ROWS, N_STARTS, QUOTED, STATE, find_row_starts
 
     counts, offsets, lines, at = np.zeros(3, np.int64), list[int](), list[int](), start
@@ -977,20 +967,6 @@ def list_units(
 ) -> list[Unit]:
     r"""Return the units of a file, of the files of a folder, or of several paths.
 
-    Parameters
-    ----------
-    inputs
-        A file, a pattern such as ``data/*.csv``, a folder, or several of these. The suffix says the
-        format: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz, also before .gz, .bz2 or
-        .zst.  A folder is read with its subfolders,
-        in the order of names; those called ``year=2024`` make a column ``year``. Addresses such as
-        ``s3://bucket/data`` need the package fsspec (extra ``remote``), which copies the files.
-    rows
-        How many rows a unit has; the last one of a file or row group may have fewer.
-    csv_sep
-        What stands between values of CSV; None for the first of comma, semicolon, tab and bar that
-        the header has, and for a tab in TSV.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -1031,13 +1007,6 @@ def read_unit(unit: Unit, columns: Sequence[str] | None = None) -> pd.DataFrame:
 
     Values of CSV are text in every column, and those of JSONL are objects, so that their type does
     not depend on the unit. Raises a `RowsError` where some rows cannot be read.
-
-    Parameters
-    ----------
-    unit
-        One of `list_units`.
-    columns
-        The columns to read, of which the file may lack some; None for all.
     """
     frame, bad = read_rows(unit, columns)
     if bad:
@@ -1078,15 +1047,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     csv_sep: str | None = None,
 ) -> pd.DataFrame:
-    """Return all rows of a file or a folder, as `read_unit` has them, counted from 0.
-
-    Parameters
-    ----------
-    inputs, csv_sep
-        As for `list_units`.
-    columns
-        The columns to read; None for all.
-    """
+    """Return all rows of a file or a folder, as `read_unit` has them, counted from 0."""
     import pandas as pd
 
     paths = _find_files(inputs, csv_sep)

@@ -73,13 +73,6 @@ class InputTable:
 
         Raises a `RowsError`, whose `reasons` are by row, where some rows cannot be used. The others
         can be read without them: ``read(frame.drop(index=list(error.reasons)))``.
-
-        Parameters
-        ----------
-        frame
-            As `labelsure.tables.files.read_unit` returns it.
-        where
-            What it is, for messages: e.g. the name of the file in quotes.
         """
         import pandas as pd
 
@@ -90,23 +83,11 @@ class InputTable:
         return X, pd.Index(frame[self.id_column]) if has_id else None
 
     def find_unseen(self, X: Any) -> dict[str, str]:
-        """Return a sentence for each category most of whose values training did not have.
-
-        Parameters
-        ----------
-        X
-            What `read` returned.
-        """
+        """Return a sentence for each category most of whose values training did not have."""
         return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
 
     def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
-        """Return what is left out of answers that are votes.
-
-        Parameters
-        ----------
-        frame
-            As `read` gets it.
-        """
+        """Return what is left out of answers that are votes."""
         is_said = isinstance(self._reader, PredictionColumns)
         return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
 

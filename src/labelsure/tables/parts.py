@@ -156,21 +156,7 @@ def run_parts(
     scheduler: str | None = None,
     shared: Any = None,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each part that is not finished, and what its task returned.
-
-    Parameters
-    ----------
-    store
-        Where finished parts are.
-    keys
-        The parts by name, and what all that each depends on comes to.
-    function, n_jobs, scheduler, shared
-        As for `run_tasks`.
-    make_tasks
-        Returns the arguments of the function for the parts that are not finished.
-    keep
-        Called with the name and the notes of a finished part; returns whether it can be kept.
-    """
+    """Yield the name of each part that is not finished, and what its task returned."""
     missing = []
     for name, key in keys.items():
         notes = store.find(name, key)
@@ -208,13 +194,7 @@ class ScoredParts(PartStore):
         self.out, self.keeps_parts = out, keeps_parts
 
     def find_change(self, manifest: Mapping[str, Any]) -> str | None:
-        """Return what a run differs in from that whose parts are here; None where there are none.
-
-        Parameters
-        ----------
-        manifest
-            All that the parts depend on.
-        """
+        """Return the settings that differ from those of the parts here; None without parts."""
         try:
             before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
         except (OSError, ValueError):
@@ -231,15 +211,7 @@ class ScoredParts(PartStore):
 
     @contextmanager
     def locked(self, manifest: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
-        """Keep the place for this process, with the parts of the same run and no others.
-
-        Parameters
-        ----------
-        manifest
-            All that the parts depend on.
-        overwrite
-            Whether what another run has written may be removed.
-        """
+        """Keep the place for this process, with the parts of the same run and no others."""
         old = f"{self.out}.old"
         if overwrite and self.keeps_parts and not self.is_remote and self.find_change(manifest):
             self.place = str(Path(f"{self.out}.parts").absolute())  # the old parts stay until then
@@ -323,15 +295,7 @@ class ScoredParts(PartStore):
         self.place = str(out.absolute())
 
     def check_bad_rows(self, path: Path, *, overwrite: bool) -> None:
-        """Refuse to replace a file of bad rows that this run has not written.
-
-        Parameters
-        ----------
-        path
-            Of the file.
-        overwrite
-            Whether it may be replaced all the same.
-        """
+        """Refuse to replace a file of bad rows that this run has not written."""
         name = str(path.absolute()).encode()
         try:
             is_own = self.get(BAD_ROWS) == name
@@ -378,21 +342,7 @@ def encode_table(
     csv_sep: str = "",
     spreadsheet_safe: bool = False,
 ) -> bytes:
-    """Return a table of predictions as the content of a file.
-
-    Parameters
-    ----------
-    table
-        The rows.
-    suffix
-        Of the file: one of `FORMATS`.
-    sep
-        Between names of labels in CSV and TSV.
-    csv_sep
-        Between values of these; "" for a comma or a tab.
-    spreadsheet_safe
-        Whether texts of CSV and TSV that look like formulas get an apostrophe in front.
-    """
+    """Return a table of predictions as the content of a file."""
     content = BytesIO()
     if suffix == ".parquet":
         import pyarrow.parquet as pq
@@ -454,19 +404,7 @@ def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes], csv_sep: str = "") -> None:
-    """Write the parts of a run as one file, with one of them in memory at a time.
-
-    Parameters
-    ----------
-    contents
-        Of the parts, in their order.
-    suffix
-        Of the file.
-    file
-        Where to write.
-    csv_sep
-        As of `encode_table`.
-    """
+    """Write the parts of a run as one file, with one of them in memory at a time."""
     if suffix == ".parquet":
         _join_parquet(contents, file)
         return
@@ -505,11 +443,6 @@ def _join_parquet(contents: Iterable[bytes], file: IO[bytes]) -> None:
 
 def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows as dictionaries that JSON can hold; what is missing is None.
-
-    Parameters
-    ----------
-    frame
-        Its index is left out.
 
     Examples
     --------

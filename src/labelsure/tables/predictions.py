@@ -81,13 +81,6 @@ class Layout:
 def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
     """Return how predictions stand in a table, by the names of its columns and the first row.
 
-    Parameters
-    ----------
-    frame
-        Predictions of another system.
-    id_column
-        The column that names the rows.
-
     Examples
     --------
     >>> import pandas as pd
@@ -119,13 +112,7 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
 
 
 def check_lists_labels(layout: str) -> None:
-    """Refuse a layout in which a row cannot list some labels only.
-
-    Parameters
-    ----------
-    layout
-        One of `LAYOUTS`.
-    """
+    """Refuse a layout in which a row cannot list some labels only."""
     if layout not in SPARSE_LAYOUTS:
         raise InputError(
             "Rows that list some labels must have pairs of label and score, or be those of a "
@@ -167,16 +154,7 @@ def _names_in_cell(value: Any) -> tuple[str, ...] | None:
 
 
 def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
-    """Return the scores in one cell, (L,).
-
-    Parameters
-    ----------
-    value
-        Numbers in the order of the labels; a score for each label by name; or pairs
-        ``{"label": ..., "score": ...}``, as pipelines of Hugging Face print them.
-    label_names
-        The labels.
-    """
+    """Return the scores in one cell, (L,)."""
     parsed = parse_cell(value)
     pairs = find_pairs(parsed)
     if pairs is not None:
@@ -191,13 +169,7 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
 
 
 def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
-    """Return labels with their scores, None where a cell is no such thing.
-
-    Parameters
-    ----------
-    value
-        As `parse_cell` returns it.
-    """
+    """Return labels with their scores, None where a cell is no such thing."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # as for a batch of one text
     if isinstance(value, dict):
@@ -215,13 +187,7 @@ def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
-    """Return labels with their scores from two lists, as zero-shot pipelines print them.
-
-    Parameters
-    ----------
-    labels, scores
-        Lists of the same length, or JSON text of these.
-    """
+    """Return labels with their scores from two lists, as zero-shot pipelines print them."""
     labels, scores = parse_cell(labels), parse_cell(scores)
     if not isinstance(labels, list) or not isinstance(scores, list):
         raise ValueError(
@@ -260,13 +226,6 @@ def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
 
     Answers that are null, and words in answers that are no label, are left out: see
     `OddAnswers`.
-
-    Parameters
-    ----------
-    value
-        A list with one entry for each answer: a list of labels, or of zeros and ones.
-    label_names
-        The labels.
     """
     given = [answer for answer in _answers_in(value) if answer is not None]
     if not given:
@@ -348,13 +307,7 @@ def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
 
 
 def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the labels that occur in answers, sorted; None where these are zeros and ones.
-
-    Parameters
-    ----------
-    values
-        The cells.
-    """
+    """Return the labels that occur in answers, sorted; None where these are zeros and ones."""
     found: set[str] = set()
     for labels in (answer for value in values for answer in _answers_in(value)):
         if isinstance(labels, list):
@@ -433,15 +386,7 @@ class LabelPlaces:
 
 
 def read_listed_pairs(value: Any, places: LabelPlaces) -> ListedCell:
-    """Return what a cell with pairs of label and score lists.
-
-    Parameters
-    ----------
-    value
-        Pairs ``{"label": ..., "score": ...}``, or a score for each listed label by name.
-    places
-        The labels.
-    """
+    """Return what a cell with pairs of label and score lists."""
     parsed = parse_cell(value)
     pairs = [] if parsed in ([], {}) else find_pairs(parsed)
     if pairs is None:
@@ -458,28 +403,14 @@ def _read_pairs(pairs: list[tuple[str, Any]], places: LabelPlaces) -> ListedCell
 
 
 def read_listed_row(value: Any, places: LabelPlaces) -> ListedCell:
-    """Return a row of a sparse matrix whose scores are such.
-
-    Parameters
-    ----------
-    value
-        A `ListedCell` with as many columns as there are labels.
-    places
-        The labels.
-    """
+    """Return a row of a sparse matrix whose scores are such."""
     if not isinstance(value, ListedCell):
         raise ValueError(f"it must be a row of a sparse matrix, got {show_value(value)}")
     return places.check_scores(value)
 
 
 def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
-    """Return all labels that cells list, sorted; cells that cannot be read are left for later.
-
-    Parameters
-    ----------
-    columns
-        The column of cells with pairs; or that of lists of labels, and that of their scores.
-    """
+    """Return all labels that cells list, sorted; cells that cannot be read are left for later."""
     found: set[str] = set()
     for cells in zip(*columns, strict=True):
         try:

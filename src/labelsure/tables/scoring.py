@@ -465,15 +465,7 @@ def list_parts(
     id_column: str | None,
     csv_sep: str | None = None,
 ) -> list[Part]:
-    """Return the parts of files, which follow from the input alone.
-
-    Parameters
-    ----------
-    inputs, csv_sep
-        Files or folders, as for `labelsure.tables.files.list_units`.
-    model, id_column
-        What says which columns are read.
-    """
+    """Return the parts of files, which follow from the input alone."""
     units = list_units(inputs, rows=min(PART_ROWS, FEWEST_PART_ROWS), csv_sep=csv_sep)
     if not units:
         raise DataError("The input must have at least one row, it has none.")
@@ -556,15 +548,7 @@ class _ModelError(Exception):
 
 
 def score_part(model: ModelFile, job: PartJob) -> dict[str, Any] | PartProblem:
-    """Score a part, write it and return its notes; what goes wrong is returned, not raised.
-
-    Parameters
-    ----------
-    model
-        What scores the rows.
-    job
-        What to do.
-    """
+    """Score a part, write it and return its notes; what goes wrong is returned, not raised."""
     try:
         with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
@@ -777,44 +761,6 @@ def score_files(
 
     Each part is written once and as a whole. Interrupted, the same call goes on where it was. Parts
     follow from the input alone, so that neither the number of jobs nor a cluster changes a bit.
-
-    Parameters
-    ----------
-    model
-        The file of an `AccuracyAwareClassifier`.
-    inputs
-        Files or folders, as for `labelsure.tables.files.list_units`.
-    out
-        A name without a suffix: a folder of Parquet files, also at an address such as
-        ``s3://bucket/predictions``. A name that ends in .csv, .tsv, .jsonl or .parquet: one file,
-        joined at the end. A device or a pipe gets CSV, unless its suffix says another format, once
-        all rows are scored.
-    id_column, top, probabilities, open_cost
-        As for `score_frame`.
-    sep
-        Between names of labels in CSV and TSV, which have no lists.
-    csv_sep
-        Between values of CSV, in input and output; None finds that of the input, and writes commas.
-    spreadsheet_safe
-        Put an apostrophe before texts of CSV that begin with =, +, - or @, which spreadsheets take
-        for formulas. By default data are written as they are.
-    audit
-        How many rows chance chooses, so that their labels say something about all of them.
-    seed
-        Of that choice.
-    bad_rows
-        A .jsonl file for rows that cannot be scored; without one they are an error.
-    n_jobs
-        Processes of this machine; None means as many as there are cores.
-    scheduler
-        The address of a Dask scheduler whose workers do the work instead.
-    trust
-        As for `labelsure.load`.
-    overwrite
-        Whether to replace an output that is there, and parts of another run. An output that the
-        same model, inputs and settings have made needs no replacing: it is left as it is.
-    progress
-        Called with a `PartEvent` for each part.
 
     Examples
     --------

@@ -119,11 +119,6 @@ class DescribedFile:
 def describe_file(path: AnyPath) -> DescribedFile:
     """Return what a saved model says of itself; nothing in it is imported or built.
 
-    Parameters
-    ----------
-    path
-        A file that `save` wrote.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -174,35 +169,6 @@ def train_model(
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Train a classifier on a table whose columns are numbers, categories and texts.
-
-    Parameters
-    ----------
-    data
-        A file or folder that `labelsure.tables.files.read_table` reads, or a DataFrame.
-    labels
-        The columns of zeros and ones that are labels: names or patterns, in a list or with commas.
-    label_column
-        Instead: the column that holds the names of each row's labels.
-    sep
-        What stands between the names in a text of that column; None where it holds lists.
-    id_column
-        The column that names the rows; it is no feature.
-    drop
-        Names or patterns of columns that must not be learned from.
-    roles
-        Columns that are "number", "category" or "text" whatever they look like, by name.
-    classifier
-        "ecc", "br", "trellis", "pcc" or "forest".
-    metric, decision, target, share, region, confidence
-        As of `AccuracyAwareClassifier`.
-    cv
-        As there; None holds out the usual share.
-    csv_sep
-        Between values of CSV, as for `labelsure.tables.files.list_units`.
-    n_jobs
-        Processes that fit folds, chains or labels; None uses one. The model is the same.
-    random_state
-        Seed of the classifier, the folds and the splits.
 
     Returns
     -------
@@ -296,17 +262,7 @@ def _read_label_frame(
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
-    """Refuse a label that is the same in every row, of which nothing can be learned.
-
-    Parameters
-    ----------
-    Y
-        (n, L) zeros and ones.
-    names
-        Of the labels.
-    where
-        What the table is, for messages.
-    """
+    """Refuse a label that is the same in every row, of which nothing can be learned."""
     for name, column in zip(names, Y.T, strict=True):
         if column.min() == column.max():
             raise DataError(
@@ -342,40 +298,6 @@ def calibrate_model(
     r"""Make a model of another system's predictions, from some whose truth is known.
 
     Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
-
-    Parameters
-    ----------
-    predictions
-        A file that `labelsure.tables.files.read_table` reads, or a DataFrame: a column of
-        scores for each label; a cell with all scores, as pairs of label and score or in the order
-        of the labels; a list of answers, which are votes; or the rows of a sparse matrix. See
-        `PredictionColumns`.
-    truth
-        A file or a DataFrame: a column of zeros and ones for each label, or one column with the
-        names of each row's labels, as lists or as text; beside sparse predictions also the rows of
-        a sparse matrix, or numbers of labels from 0 on where these have no names.
-    labels
-        The labels, in a list or with commas. None takes those that the tables name. They name the
-        columns of an array.
-    label_column
-        The column of the truth that holds names of labels; None where it is the only one.
-    sep
-        What stands between the names in a text of it.
-    id_column
-        The column by which rows are joined; None for "id" where both have it, and otherwise rows
-        are taken in their order.
-    logits
-        Whether scores are logits instead of probabilities.
-    sparse
-        Whether rows with pairs of label and score list some of very many labels only, so that the
-        others have a probability near 0. A sparse matrix says so by itself.
-    floor
-        How probable each label is that such a row does not list; None means 2**-24.
-        `labelsure.distributions.suggest_floor` finds one from labelled instances.
-    metric, decision, target, share, region, confidence, random_state
-        As of `AccuracyAwareClassifier`.
-    csv_sep
-        Between values of CSV, as for `labelsure.tables.files.list_units`.
 
     Returns
     -------

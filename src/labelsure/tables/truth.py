@@ -41,30 +41,14 @@ if TYPE_CHECKING:
 
 
 def holds_sparse_rows(column: pd.Series[Any]) -> bool:
-    """Whether a column of a table holds rows of a sparse matrix.
-
-    Parameters
-    ----------
-    column
-        Of the truth.
-    """
+    """Whether a column of a table holds rows of a sparse matrix."""
     return len(column) > 0 and isinstance(column.iloc[0], ListedCell)
 
 
 def read_sparse_rows(
     column: pd.Series[Any], label_names: LabelNames, n_labels: int, where: str
 ) -> Labelsets:
-    """Return rows of a sparse matrix of ones as sparse labelsets.
-
-    Parameters
-    ----------
-    column
-        Of a table, see `holds_sparse_rows`.
-    label_names, n_labels
-        The labels, in the order of the columns of the matrix, or None; how many there are.
-    where
-        What the table is, for messages.
-    """
+    """Return rows of a sparse matrix of ones as sparse labelsets."""
     cells: list[ListedCell] = list(column)
     if cells[0].n_columns != n_labels:
         raise InputError(
@@ -85,20 +69,7 @@ def read_sparse_rows(
 def read_label_lists(
     cells: Sequence[Any], label_names: LabelNames, n_labels: int, where: str, *, sep: str | None
 ) -> Labelsets:
-    """Return names or numbers of labels as sparse labelsets.
-
-    Parameters
-    ----------
-    cells
-        A list for each row, or text with `sep` between the entries.
-    label_names, n_labels
-        The labels and how many there are. Where they have no names, whole numbers count them from
-        0, also in the form in which they are shown, as y0.
-    where
-        What the table is, for messages.
-    sep
-        What stands between entries of a text.
-    """
+    """Return names or numbers of labels as sparse labelsets."""
     places = LabelPlaces(label_names, n_labels, logits=False)
     rows, reasons = [], {}
     for row, cell in enumerate(cells):
@@ -111,15 +82,7 @@ def read_label_lists(
 
 
 def split_cell(cell: Any, sep: str | None) -> list[Any]:
-    """Return the entries of a cell, or raise a ValueError where it is no list.
-
-    Parameters
-    ----------
-    cell
-        A list, or text.
-    sep
-        What stands between entries of a text.
-    """
+    """Return the entries of a cell, or raise a ValueError where it is no list."""
     if not isinstance(cell, str):
         return list(cell)
     if sep is None:
@@ -187,28 +150,7 @@ def read_truth(
     id_column: str | None = None,
     sparse: bool = False,
 ) -> TrueLabels:
-    """Return the truth in a table, with the labels in one order for truth and predictions.
-
-    Parameters
-    ----------
-    frame
-        The table.
-    where
-        What it is, for messages.
-    labels
-        The labels, if somebody says them.
-    n_labels
-        How many there are, where that is known and they have no names.
-    predicted
-        How the predictions stand in their table, and which labels that names; None for those of
-        a model.
-    cells
-        The column of answers, from which labels follow where nothing else names them.
-    label_column, sep, id_column
-        As of `calibrate_model`.
-    sparse
-        Whether labelsets are to be sparse; then all labels are given, or their number.
-    """
+    """Return the truth in a table, with the labels in one order for truth and predictions."""
     columns = [name for name in frame.columns if str(name) != id_column]
     if id_column is not None and id_column not in frame.columns:
         raise unknown_name(f"column of {where}", id_column, [str(name) for name in frame.columns])
@@ -281,15 +223,7 @@ def names_in_truth(
     sep: str | None,
     id_column: str | None,
 ) -> set[str]:
-    """Return the labels that a table of true labels names.
-
-    Parameters
-    ----------
-    frame, where
-        The table, and what it is, for messages.
-    label_column, sep, id_column
-        As of `calibrate_model`.
-    """
+    """Return the labels that a table of true labels names."""
     columns = [name for name in frame.columns if str(name) != id_column]
     if len(columns) == 1 and holds_sparse_rows(frame[columns[0]]):
         raise InputError(
@@ -356,17 +290,6 @@ def join_truth(
     """Return the predictions that have a truth, and this with the same rows.
 
     The truth is a DataFrame, or sparse rows.
-
-    Parameters
-    ----------
-    predictions
-        A row for each instance.
-    truth
-        What is known.
-    id_column
-        The column by which both are joined; None to go by position.
-    where
-        What the predictions are, for messages.
     """
     import pandas as pd
 
@@ -441,17 +364,7 @@ class LabelledRows:
         sep: str | None,
         csv_sep: str | None = None,
     ) -> LabelledRows:
-        """Read the truth of some rows.
-
-        Parameters
-        ----------
-        path
-            The table.
-        model
-            Whose labels they are.
-        id_column, label_column, sep, csv_sep
-            As for `sum_files`.
-        """
+        """Read the truth of some rows."""
         from labelsure.tables.inputs import InputTable
 
         frame, where = read_table(expand_path(path), csv_sep=csv_sep), repr(Path(path).name)
@@ -568,17 +481,7 @@ def find_labelled(
     ids: pd.Index | None,
     positions: pd.Index,
 ) -> tuple[Indices, Floats, Floats]:
-    """Return which entries of the truth a unit has, their accuracy, and what was estimated.
-
-    Parameters
-    ----------
-    model, dist, decisions
-        What predicts, the distributions of the unit's rows, what is predicted (None: the mode).
-    known
-        The truth.
-    ids, positions
-        What names the rows of the unit, and where they stand in the file.
-    """
+    """Return which entries of the truth a unit has, their accuracy, and what was estimated."""
     import pandas as pd
 
     own = positions if known.id_column is None or ids is None else ids

@@ -49,13 +49,7 @@ class Page:
         return template.render(data=self.data, json=encode_json(self.data))
 
     def save(self, path: AnyPath) -> Path:
-        """Write the page to a file, as a whole, and return its path.
-
-        Parameters
-        ----------
-        path
-            Usually ending in .html; a file that is there is replaced.
-        """
+        """Write the page to a file, as a whole, and return its path."""
         path = expand_path(path)
         write_output(
             path, lambda place: place.write_bytes(self.html.encode(errors="backslashreplace"))
