@@ -96,9 +96,6 @@ MAKERS = {
         n_chains=2, random_state=0
     ).fit(X, Y),
     "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
-    "ConditionalBernoulliMixture": lambda: ls.classifiers.ConditionalBernoulliMixture(
-        2, n_restarts=2, max_iter=3, random_state=0
-    ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "sparse": fit_sparse,
     "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.TemperatureScaling(gate=False)),

@@ -44,7 +44,6 @@ OWN_TYPES = {
     "ChainDependence": "labelsure.classifiers.recalibration",
     "ClassifierTrellis": "labelsure.classifiers._trellis_classifier",
     "ColumnRole": "labelsure.tables.features",
-    "ConditionalBernoulliMixture": "labelsure.classifiers._bernoulli_mixture",
     "Dispersion": "labelsure.estimation._batch_estimates",
     "EnsembleOfClassifierChains": "labelsure.classifiers._chain_classifiers",
     "Estimate": "labelsure.estimation._batch_estimates",
