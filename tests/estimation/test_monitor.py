@@ -18,7 +18,6 @@ from labelsure.errors import InputError
 from labelsure.estimation._shift import compare_means
 from labelsure.estimation.monitoring import Gamblers
 
-
 EVERYTHING = random_dist(4000)  # one population: another seed would be another one
 
 
