@@ -62,7 +62,7 @@ ClassifierName = Annotated[
     str,
     typer.Option(
         "--classifier",
-        help="ecc, br, trellis, pcc, powerset, cbm, layer or forest.",
+        help="ecc, br, trellis, pcc, powerset, layer or forest.",
         metavar="NAME",
     ),
 ]
