@@ -84,7 +84,7 @@ OPTIONS = {
     "classifier": option(
         str,
         "--classifier",
-        "ecc, br, trellis, pcc, powerset, cbm, layer or forest.",
+        "ecc, br, trellis, pcc, powerset, layer or forest.",
         "ecc",
         metavar="NAME",
     ),

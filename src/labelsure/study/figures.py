@@ -214,7 +214,7 @@ FIGURES = {
 def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
     """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
     frame = FIGURES[name].frame(analyses)
-    digest = sha256(digest_code(__name__).encode())
+    digest = sha256(digest_code().encode())
     digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
     return digest.hexdigest(), frame
 
