@@ -28,7 +28,7 @@ from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.progress import LateBar
+from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import as_distribution
@@ -152,7 +152,7 @@ def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
     def watched(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_watched():
             return method(*args, **kwargs)
-        with LateBar("rows") as bar, watch_progress(bar):
+        with ProgressBar("rows") as bar, watch_progress(bar):
             return method(*args, **kwargs)
 
     return watched
