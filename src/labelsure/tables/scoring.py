@@ -676,26 +676,6 @@ STREAM_SUFFIX = ".csv"
 
 
 @dataclass(frozen=True)
-class PartEvent:
-    """A part that is finished.
-
-    Parameters
-    ----------
-    state
-        "done", "failed", or "kept" from an earlier run.
-    n_rows
-        How many rows it has.
-    n_finished, n_total
-        Rows of all parts so far, and of all.
-    """
-
-    state: str
-    n_rows: int
-    n_finished: int
-    n_total: int
-
-
-@dataclass(frozen=True)
 class ScoreRun:
     """What `score_files` has written.
 
@@ -734,7 +714,8 @@ class ScoreRun:
     shift_found: bool
 
 
-Progress = Callable[[PartEvent], None]
+Progress = Callable[[int, int], None]
+"""Called with the number of rows that are finished, and of all."""
 
 
 def score_files(
@@ -875,11 +856,11 @@ def _run(
     n_total = sum(job.part.n_rows for job in jobs.values())
     n_finished = n_kept = 0
 
-    def report(name: str, state: str) -> None:
+    def report(name: str) -> None:
         nonlocal n_finished
         n_finished += jobs[name].part.n_rows
         if progress is not None:
-            progress(PartEvent(state, jobs[name].part.n_rows, n_finished, n_total))
+            progress(n_finished, n_total)
 
     def keep(name: str, noted: dict[str, Any]) -> bool:
         nonlocal n_kept
@@ -887,7 +868,7 @@ def _run(
             return False
         notes[name] = noted
         n_kept += 1
-        report(name, "kept")
+        report(name)
         return True
 
     results = run_parts(
@@ -906,12 +887,12 @@ def _run(
             found = PartProblem(found.message)
         if isinstance(found, PartProblem):
             problems[name] = found
-            report(name, "failed")
+            report(name)
             if not found.is_of_rows:
                 break  # the others would meet the same
         else:
             notes[name] = found
-            report(name, "done")
+            report(name)
     if problems:
         first = problems[min(problems)]
         n_others = len(problems) - 1
