@@ -172,17 +172,17 @@ def test_what_they_say():
     dist, Y = labelled()
     found = ls.TemperatureScaling().fit(dist, Y)
     assert str(found) == (
-        f"Temperature scaling, temperature {found.temperature_:.4g}: kept. The truth's mean "
-        f"log-probability gains {found.gain_:+.4f} on instances not learned from, 95 % interval "
-        f"{found.gain_low_:+.4f} to {found.gain_high_:+.4f} (200 instances)."
+        f"Temperature scaling, temperature {found.temperature_:.4g}: kept. Mean gain in the "
+        f"truth's log-probability on held-out rows: {found.gain_:+.4f} (95% interval "
+        f"{found.gain_low_:+.4f} to {found.gain_high_:+.4f}, n = 200)."
     )
     right, Y = labelled(factor=1.0)
     titles = ("Temperature scaling, temp", "A calibration of each label:")
     for kind, title in zip(KINDS, titles, strict=True):
         found = kind().fit(right, Y)
         assert str(found).startswith(title)
-        assert ": not kept, distributions stay as they are. The truth" in str(found)
-        assert ": kept, whatever it gains. The truth" in str(kind(gate=False).fit(right, Y))
+        assert ": not kept, distributions stay unchanged. Mean gain" in str(found)
+        assert ": kept, whatever it gains. Mean gain" in str(kind(gate=False).fit(right, Y))
 
 
 @for_each_kind
