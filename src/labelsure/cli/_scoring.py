@@ -310,6 +310,10 @@ def report(
     label_sep: LabelSeparatorOption = None,
     csv_sep: CsvSeparatorOption = None,
     id_column: RowNamesOption = None,
+    show: Annotated[
+        str | None,
+        typer.Option("--show", help="Columns that the page may show, with commas; else none."),
+    ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Of the page.")] = None,
     open_cost: OpenCostOption = None,
     trust: TrustOption = None,
@@ -321,7 +325,7 @@ def report(
 
     [bold]Examples[/bold]
 
-    labelsure report tickets.labelsure new.csv --out report.html
+    labelsure report tickets.labelsure new.csv --show subject,message --out report.html
 
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
@@ -349,6 +353,7 @@ def report(
                 sep=label_sep,
                 csv_sep=csv_sep,
                 id_column=id_column,
+                show=show.split(",") if show else (),
                 title=title,
                 open_cost=open_cost,
                 trust=trust or (),

@@ -112,7 +112,7 @@ from labelsure.model._calibration import (
 from labelsure.model._model_card import make_card
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -737,7 +737,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         Y_pred: Any = None,
-        title: str = "How accurate is it?",
+        show: Sequence[str] = (),
+        title: str = "Which predictions can go out?",
         open_cost: float | None = None,
     ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
@@ -748,20 +749,24 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Instances, and their truth where it is known; without X a page on the model alone.
         Y_pred
             What is predicted for X, where `fit` got such.
+        show
+            Columns of X that the page may show beside predictions, cut to 200 characters: nothing
+            else of X is in the file. Texts that are X itself are shown.
         title
             Of the page.
         open_cost
             Show which labels of each prediction to leave open: those that would be wrong with a
             probability above this cost, whatever the metric of the model.
         """
-        from labelsure.model._model_report import make_model_report  # few need it
+        from labelsure.model._model_report import choose_columns, make_model_report
 
         check_is_fitted(self, "accuracy_estimator_")
         if X is None:
             return make_model_report(self, [], title)
+        shown = choose_columns(as_batch(X), show)
         dist, decisions = self._predict_all(X, Y_pred)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
-        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
+        return make_model_report(self, [(dist, decisions, truth, shown)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
