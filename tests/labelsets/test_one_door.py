@@ -295,12 +295,6 @@ ALONE = {
         lambda Y, named, kind=kind: fitted_marginals(kind().fit(features(named), Y), named)
         for kind in (ls.BinaryRelevance, ls.LabelPowerset)  # chains depend on the order of labels
     ],
-    "ConditionalBernoulliMixture.fit": lambda Y, named: fitted_marginals(
-        ls.classifiers.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(
-            features(named), Y
-        ),
-        named,
-    ),
     "AccuracyAwareClassifier.fit": lambda Y, named: (
         ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "f1", random_state=0, cv=2)
         .fit(features(named), Y)

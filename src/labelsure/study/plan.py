@@ -48,7 +48,6 @@ PACKAGE = __name__.partition(".")[0]
 CLASSIFIERS = (
     "BinaryRelevance",
     "ClassifierTrellis",
-    "ConditionalBernoulliMixture",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "ProbabilisticClassifierChain",

@@ -22,7 +22,7 @@ from labelsure.estimation._shift import View, sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
-from labelsure.tables.scoring import ModelFile, Part, PartEvent, Progress, list_parts
+from labelsure.tables.scoring import ModelFile, Part, Progress, list_parts
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def sum_files(
             found[place] = sums
             n_finished += parts[place].n_rows
             if progress is not None:
-                progress(PartEvent("done", parts[place].n_rows, n_finished, n_total))
+                progress(n_finished, n_total)
     # In the order of the rows, whatever finished first.
     return _join_sums(fitted, [sums for _, some in sorted(found.items()) for sums in some], known)
 
