@@ -116,7 +116,7 @@ from labelsure.model._calibration import (
 from labelsure.model._model_card import make_card
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -879,7 +879,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         Y_pred: Any = None,
-        title: str = "How accurate is it?",
+        show: Sequence[str] = (),
+        title: str = "Which predictions can go out?",
         open_cost: float | None = None,
     ) -> Page:
         """Return an HTML page on the model and its predictions; `save(path)` writes it as one file.
@@ -893,6 +894,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
             the model's own.
+        show
+            Columns of X that the page may show beside predictions, cut to 200 characters: nothing
+            else of X is in the file. Texts that are X itself are shown.
         title
             Title of the page.
         open_cost
@@ -904,14 +908,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Page
             Shows itself in notebooks.
         """
-        from labelsure.model._model_report import make_model_report  # few need it
+        from labelsure.model._model_report import choose_columns, make_model_report
 
         check_is_fitted(self, "accuracy_estimator_")
         if X is None:
             return make_model_report(self, [], title)
+        shown = choose_columns(as_batch(X), show)
         dist, decisions = self._predict_all(X, Y_pred)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
-        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
+        return make_model_report(self, [(dist, decisions, truth, shown)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy of the predictions for X under the metric of the model.
