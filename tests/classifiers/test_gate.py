@@ -134,7 +134,7 @@ def test_impossible_truths_are_left_out_and_said():
     with pytest.warns(UserWarning, match=re.escape(message)):
         found = ls.TemperatureScaling().fit(votes, Y)
     assert (found.n_impossible_, found.n_samples_) == (n_impossible, 80 - n_impossible)
-    assert f"({80 - n_impossible} instances, {n_impossible} left out)." in str(found)
+    assert f"n = {80 - n_impossible}, {n_impossible} left out)." in str(found)
     alone = ls.TemperatureScaling().fit(votes[~impossible], Y[~impossible])
     assert alone.found_temperature_ == pytest.approx(found.found_temperature_)
     assert "left out" not in str(alone)

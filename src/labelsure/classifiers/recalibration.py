@@ -565,9 +565,9 @@ def read_logits(dist: LabelsetDistribution) -> Floats:
 class ChainDependence(Recalibration):
     """Add label dependence to marginals: each label depends on those before it.
 
-    For `IndependentLabels`. The log-odds of a label become a * its old ones + b + the weights of earlier labels that are
-    present, by logistic regressions. This recalibrates the labels as well. The result is a
-    `ChainMixture`.
+    For `IndependentLabels`; the result is a `ChainMixture`. The log-odds of a label become a * its
+    old ones + b + the weights of earlier labels that are present, by logistic regressions. This
+    recalibrates the labels as well.
 
     Parameters
     ----------
@@ -699,7 +699,7 @@ class VoteSmoothing(Recalibration):
     >>> votes = LabelsetTable.from_samples(draws[:, :3])
     >>> smoothing = VoteSmoothing().fit(votes, draws[:, 3])
     >>> print(smoothing)
-    Vote smoothing, strength ...: kept. The truth's mean log-probability gains ...
+    Vote smoothing, strength ...: kept. Mean gain in the truth's log-probability ...
     >>> smoothing.transform(votes)
     SmoothedTable(n_samples=300, n_labels=3)
     """
