@@ -151,12 +151,10 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
 
 def _predict_some(model: Any, X: Any) -> NDArray[Any] | None:
     """Return what `predict` says of the first rows; None where it cannot be asked."""
-    if not hasattr(model, "predict"):
-        return None
     try:
         predicted = model.predict(take_rows(X, np.arange(min(count_rows(X), N_COMPARED))))
-    except Exception:  # whatever X is, rows of it are no instances for this model
-        predicted = model.predict(X)
+    except Exception:  # it has none, or rows of X are no instances for this model
+        return None
     array = np.asarray(predicted.toarray() if is_sparse(predicted) else predicted)
     return array if array.ndim else None
 
