@@ -33,6 +33,7 @@ from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._features import read_table
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals, largest_marginals
 from labelsure.labelsets.rows import show_names
+from labelsure.metrics.mean_tests import permutation_bound
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may 
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
 CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
-N_PREDICTED = "n_predicted"
+N_PREDICTED, N_EXPECTED = "n_predicted", "expected number of labels"
 N_NAMED = 3  # of what moved most, in a sentence
 
 N_REPLICATES = 200  # of the bootstrap
@@ -237,6 +238,28 @@ def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | No
     auc = float(found.statistic) / (len(judged[0]) * len(judged[1]))
     moved = _compare_columns(names, left, right)
     return ShiftTest(auc, float(found.pvalue), len(left), len(right), moved)
+
+
+def compare_means(reference: View, batch: View) -> tuple[float, list[str]]:
+    """Return a p-value of "all means are equal", and the columns, what moved most first.
+
+    The test is that of the column with the largest z-score, times the number of columns, by a bound
+    on the permutation distribution of its mean: valid at any level, however small.
+    """
+    names = [name for name in reference.names if name in batch.names]
+    left, right = reference.columns(names), batch.columns(names)
+    is_label = [name.startswith(label_column("")[:2]) for name in names]
+    if any(is_label):
+        names = [*names, N_EXPECTED]
+        left, right = (np.column_stack([v, v[:, is_label].sum(axis=1)]) for v in (left, right))
+    values = np.concatenate([left, right])
+    scale = values.std(axis=0)
+    scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf  # a constant says nothing
+    z = np.abs(right.mean(axis=0) - left.mean(axis=0)) / scale
+    order = np.argsort(-z, kind="stable")
+    first = order[0]
+    bound = permutation_bound(left[:, first], right[:, first])
+    return min(1.0, len(names) * bound), [names[j] for j in order]
 
 
 def _halve(values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
