@@ -352,8 +352,8 @@ class TemperatureScaling(Recalibration):
         if self._is_at_limit:
             warn(
                 f"The temperature is at its limit, {self.found_temperature_:g}: one beyond would "
-                "be more likely still. Check that the model was not trained on these instances, or fit to "
-                "more.",
+                "be more likely still. Check that the model was not trained on these instances, or "
+                "fit to more.",
                 UserWarning,
             )
 
