@@ -78,6 +78,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     _title = "A recalibration"
+    _fitted: tuple[str, ...] = ()  # the attributes that `_learn` returns
 
     def __init__(self, gate: bool = True) -> None:
         self.gate = gate
@@ -133,7 +134,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_samples_ = sum(len(part.dist) for part in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
-        self.learned_ = self._learn(parts)
+        for name, value in zip(self._fitted, self._learn(parts), strict=True):
+            setattr(self, name, value)
         self._measure_gain(parts)
         self.is_kept_ = not self.gate or self._passes()
         self._check_learned()
@@ -160,10 +162,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         if not self.is_kept_:
             return dist
         self._check_kind(dist)
-        return self._apply(dist, self.learned_)
+        return self._apply(dist, tuple(getattr(self, name) for name in self._fitted))
 
     @abstractmethod
-    def _learn(self, parts: list[Part]) -> Any:
+    def _learn(self, parts: list[Part]) -> tuple[Any, ...]:
         """Return what some instances teach."""
 
     @abstractmethod
@@ -356,9 +358,10 @@ class TemperatureScaling(Recalibration):
     (array([0.53, 0.47, 0.65, 0.53]), array([0.59, 0.4 , 0.87, 0.58]))
     """
 
-    _title = "Temperature scaling"
+    _title, _fitted = "Temperature scaling", ("found_temperature_",)
+    found_temperature_: float
 
-    def _learn(self, parts: list[Part]) -> float:
+    def _learn(self, parts: list[Part]) -> tuple[float]:
         by_temperature = [part.dist._tempered_log_prob(part.truth) for part in parts]
         _, weights = join_truth(parts)
 
@@ -373,34 +376,29 @@ class TemperatureScaling(Recalibration):
         # 1 and the limits themselves, where these are as good.
         for log_known, known in zip((0.0, *LOG_LIMITS), (1.0, LEAST, LARGEST), strict=True):
             if loss(log_known) <= search.fun + SAME:
-                return known
-        return math.exp(search.x)
+                return (known,)
+        return (math.exp(search.x),)
 
-    def _apply(self, dist: LabelsetDistribution, learned: float) -> LabelsetDistribution:
-        return dist.temper(learned)
+    def _apply(self, dist: LabelsetDistribution, learned: tuple[float]) -> LabelsetDistribution:
+        return dist.temper(*learned)
 
-    def _log_prob(self, part: Part, learned: float) -> Floats:
+    def _log_prob(self, part: Part, learned: tuple[float]) -> Floats:
         # In logs: what underflows in an array of probabilities is finite so.
-        return part.dist._tempered_log_prob(part.truth)(learned)
+        return part.dist._tempered_log_prob(part.truth)(*learned)
 
     def _check_learned(self) -> None:
         if self._is_at_limit:
             warn(
-                f"The temperature is at its limit, {self.learned_:g}: one beyond would be more "
-                "likely still. Check that the model was not trained on these instances, or fit to "
-                "more.",
+                f"The temperature is at its limit, {self.found_temperature_:g}: one beyond would "
+                "be more likely still. Check that the model was not trained on these instances, or "
+                "fit to more.",
                 UserWarning,
             )
 
     @property
-    def found_temperature_(self) -> float:
-        """The temperature with the highest likelihood, kept or not."""
-        check_is_fitted(self, "is_kept_")
-        return float(self.learned_)
-
-    @property
     def temperature_(self) -> float:
         """The temperature that is used: 1 where none is kept."""
+        check_is_fitted(self, "is_kept_")
         return self.found_temperature_ if self.is_kept_ else 1.0
 
     @property
@@ -473,7 +471,8 @@ class LabelwiseCalibration(Recalibration):
     (array([0.53, 0.5 ]), array([0.528, 0.498]))
     """
 
-    _title = "A calibration of each label"
+    _title, _fitted = "A calibration of each label", ("curves_",)
+    curves_: Floats
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
@@ -484,7 +483,7 @@ class LabelwiseCalibration(Recalibration):
                 "`TemperatureScaling`."
             )
 
-    def _learn(self, parts: list[Part]) -> Floats:
+    def _learn(self, parts: list[Part]) -> tuple[Floats]:
         logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         counts = np.ones(len(Y)) if weights is None else weights
@@ -502,20 +501,15 @@ class LabelwiseCalibration(Recalibration):
         penalties = np.stack(
             [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
         )
-        return _fit_sigmoids(logits, targets, counts, pooled, penalties)
+        return (_fit_sigmoids(logits, targets, counts, pooled, penalties),)
 
-    def _apply(self, dist: LabelsetDistribution, learned: Floats) -> LabelsetDistribution:
-        logits = (learned[0] * read_logits(dist) + learned[1]).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+    def _apply(self, dist: LabelsetDistribution, learned: tuple[Floats]) -> LabelsetDistribution:
+        slopes, intercepts = learned[0]
+        logits = (slopes * read_logits(dist) + intercepts).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
         return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
 
     def _passes(self) -> bool:
         return self.gain_ > (self.gain_ - self.gain_low_) / n_standard_errors(self.n_samples_)
-
-    @property
-    def curves_(self) -> Floats:
-        """Slope and intercept of the logit of each label, (2, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_)
 
 
 def _fit_sigmoids(
@@ -609,7 +603,7 @@ class ChainDependence(Recalibration):
     (True, True)
     """
 
-    _title = "A chain over the labels"
+    _title, _fitted = "A chain over the labels", ("curves_", "weights_")
 
     def __init__(self, C: float = 1.0, gate: bool = True) -> None:
         super().__init__(gate)
@@ -648,18 +642,6 @@ class ChainDependence(Recalibration):
         base = slopes * read_logits(dist) + intercepts
         chain = LinearChain(range(dist.n_labels), base, links)
         return ChainMixture([chain], dist.label_names)._with_index(dist.index)
-
-    @property
-    def curves_(self) -> Floats:
-        """Slope and intercept of the log-odds that each label had, (2, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[0])
-
-    @property
-    def weights_(self) -> Floats:
-        """How much each label k < j, set, adds to the log-odds of label j, (L, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[1])
 
 
 class VoteSmoothing(Recalibration):
@@ -704,7 +686,8 @@ class VoteSmoothing(Recalibration):
     SmoothedTable(n_samples=300, n_labels=3)
     """
 
-    _title = "Vote smoothing"
+    _title, _fitted = "Vote smoothing", ("strength_", "prevalence_")
+    strength_: float
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not _are_votes(dist):
@@ -740,18 +723,6 @@ class VoteSmoothing(Recalibration):
         rest = dist.marginals() * (1 - share)[:, np.newaxis] + np.outer(share, prevalence)
         smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
         return SmoothedTable(table, smooth, share)
-
-    @property
-    def strength_(self) -> float:
-        """How many votes the prevalence is worth."""
-        check_is_fitted(self, "is_kept_")
-        return float(self.learned_[0])
-
-    @property
-    def prevalence_(self) -> Floats:
-        """Prevalence of each label in the calibration set, (L,)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[1])
 
     def _describe_learned(self) -> str:
         return f", strength {self.strength_:.3g}"
