@@ -65,16 +65,16 @@ def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
 
 
 class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
-    """A change of distributions, fitted to some whose truth is known.
+    """Base class: a change of distributions that is fitted to labelled instances.
 
     A kind says how it learns (`_learn`) and what it then does to distributions (`_apply`).
 
     Parameters
     ----------
     gate
-        Whether what was learned is kept only if it raises the log-probability of the truth on
-        instances that it was not learned from: by five folds, the 95 % interval of the mean gain
-        being above 0. Otherwise distributions stay as they are.
+        Whether the recalibration is kept only if it raises the log-probability of the truth on
+        held-out instances: in five-fold cross-validation, the 95% interval of the mean gain must
+        lie above 0. Otherwise distributions stay unchanged.
     """
 
     _title = "A recalibration"
@@ -84,7 +84,21 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.gate = gate
 
     def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
-        """Learn from distributions whose truth is known."""
+        """Fit to distributions whose truth is known.
+
+        Parameters
+        ----------
+        dist
+            (n) distributions of instances that the classifier was not trained on.
+        Y
+            (n, L) their true labelsets.
+        sample_weight
+            (n,) weights of the instances; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
         return self.fit_parts([dist], [Y], None if sample_weight is None else [sample_weight])
 
     def fit_parts(
@@ -93,7 +107,21 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         Ys: Sequence[Any],
         sample_weights: Sequence[Any] | None = None,
     ) -> Self:
-        """Learn from several batches together, such as those of the folds of a cross-validation."""
+        """Fit to several batches together, such as the out-of-fold predictions of each fold.
+
+        Parameters
+        ----------
+        dists
+            One batch of distributions for each part.
+        Ys
+            Their true labelsets.
+        sample_weights
+            Their weights; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
         self._check_parameters()
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_, self.n_labels_ = _common_labels(parts)
@@ -114,7 +142,17 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return recalibrated distributions: the same ones, if what was learned is not kept."""
+        """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
+
+        Parameters
+        ----------
+        dist
+            Distributions of the kind that was fitted.
+
+        Returns
+        -------
+        LabelsetDistribution
+        """
         check_is_fitted(self, "is_kept_")
         check_distribution(dist)
         fitted = f"the fitted {type(self).__name__}"
@@ -167,7 +205,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             )
 
     def _measure_gain(self, parts: list[Part]) -> None:
-        """Set the mean gain of log P(truth) on instances not learned from, and its interval."""
+        """Set the mean gain of log P(truth) on held-out instances, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
         folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
         gains, judged = [], []
@@ -191,14 +229,13 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __str__(self) -> str:
         check_is_fitted(self, "is_kept_")
-        kept = "kept" if self.is_kept_ else "not kept, distributions stay as they are"
+        kept = "kept" if self.is_kept_ else "not kept, distributions stay unchanged"
         reason = "" if self.gate else ", whatever it gains"
         left_out = f", {self.n_impossible_} left out" if self.n_impossible_ else ""
         return (
-            f"{self._title}{self._describe_learned()}: {kept}{reason}. The truth's mean "
-            f"log-probability gains {self.gain_:+.4f} on instances not learned from, 95 % interval "
-            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f} ({self.n_samples_} instances"
-            f"{left_out})."
+            f"{self._title}{self._describe_learned()}: {kept}{reason}. Mean gain in the truth's "
+            f"log-probability on held-out rows: {self.gain_:+.4f} (95% interval "
+            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f}, n = {self.n_samples_:,}{left_out})."
         )
 
 
@@ -315,7 +352,8 @@ class TemperatureScaling(Recalibration):
     >>> round(scaling.temperature_, 2)
     3.02
     >>> print(scaling)
-    Temperature scaling, temperature 3.016: kept. The truth's mean log-probability gains +0.707...
+    Temperature scaling, temperature 3.016: kept. Mean gain in the truth's log-probability on
+    held-out rows: +0.707...
     >>> scaling.transform(dist).marginals()[0].round(2), dist.marginals()[0].round(2)
     (array([0.53, 0.47, 0.65, 0.53]), array([0.59, 0.4 , 0.87, 0.58]))
     """
@@ -384,10 +422,10 @@ MOST_STEPS, MOST_HALVINGS, SMALL_STEP = 100, 40, 1e-10
 
 
 class LabelwiseCalibration(Recalibration):
-    """Calibrate the probability of each label by itself. For `IndependentLabels`.
+    """Calibrate the probability of each label by Platt scaling. For `IndependentLabels`.
 
-    Platt scaling: a slope and an intercept for the logit of each label, shrunk towards those of all
-    labels together, so that rare labels borrow strength from the others.
+    Each label gets a slope and an intercept for its logit, shrunk towards those of all labels
+    together, so that rare labels borrow strength from the others.
 
     For chains, put scikit-learn's `CalibratedClassifierCV` into the base learner instead, e.g.
     ``EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression()))``.
@@ -395,15 +433,21 @@ class LabelwiseCalibration(Recalibration):
     Parameters
     ----------
     gate
-        Whether all labels are calibrated only if that raises the mean log-probability of the truth
-        on held-out instances by more than one standard error.
+        Whether the calibration is kept only if it raises the mean log-probability of the truth on
+        held-out instances by more than one standard error.
 
     Attributes
     ----------
     curves_
         (2, L) slope and intercept of the logit of each label.
-    is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `TemperatureScaling`.
+    is_kept_
+        Whether the recalibration is used.
+    gain_, gain_low_, gain_high_
+        Mean gain in the log-probability of the truth on held-out instances, and its 95% interval.
+    n_samples_
+        Size of the calibration set.
+    n_impossible_
+        Number of instances left out because their truth has probability 0.
 
     See Also
     --------
@@ -513,27 +557,40 @@ def read_logits(dist: LabelsetDistribution) -> Floats:
 
 
 class ChainDependence(Recalibration):
-    """Let each label depend on those before it, beside what was known of it: one chain.
+    """Add label dependence to marginals: each label depends on those before it.
 
-    The log-odds of a label become a * its old ones + b + a sum of weights of the labels before it
-    that are set, by logistic regressions. This recalibrates the labels as well. For
-    `IndependentLabels`, which become a `ChainMixture`.
+    For `IndependentLabels`; the result is a `ChainMixture`. The log-odds of a label become a * its
+    old ones + b + the weights of earlier labels that are present, by logistic regressions. This
+    recalibrates the labels as well.
 
     Parameters
     ----------
     C
-        Of the logistic regressions: smaller means smaller weights.
+        Inverse strength of the ridge penalty of the logistic regressions.
     gate
-        As for `TemperatureScaling`: without a gain on instances held out labels stay independent.
+        Whether the chain is kept only if it raises the log-probability of the truth on held-out
+        instances: in five-fold cross-validation, the 95% interval of the mean gain must lie above
+        0. Otherwise labels stay independent.
 
     Attributes
     ----------
     curves_
         (2, L) a and b.
     weights_
-        (L, L) weights_[j, k] is what label k < j, set, adds to the log-odds of label j.
-    is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `TemperatureScaling`.
+        (L, L) what label k < j adds to the log-odds of label j if it is present, in row j.
+    is_kept_
+        Whether the recalibration is used.
+    gain_, gain_low_, gain_high_
+        Mean gain in the log-probability of the truth on held-out instances, and its 95% interval.
+    n_samples_
+        Size of the calibration set.
+    n_impossible_
+        Number of instances left out because their truth has probability 0.
+
+    See Also
+    --------
+    LabelwiseCalibration : Calibrates labels and leaves them independent.
+    RecalibratedClassifier : Fits it by `method="dependence"`.
 
     Examples
     --------
@@ -624,7 +681,7 @@ class VoteSmoothing(Recalibration):
     >>> votes = LabelsetTable.from_samples(draws[:, :3])
     >>> smoothing = VoteSmoothing().fit(votes, draws[:, 3])
     >>> print(smoothing)
-    Vote smoothing, strength ...: kept. The truth's mean log-probability gains ...
+    Vote smoothing, strength ...: kept. Mean gain in the truth's log-probability ...
     >>> smoothing.transform(votes)
     SmoothedTable(n_samples=300, n_labels=3)
     """
