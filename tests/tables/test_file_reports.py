@@ -104,8 +104,8 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     assert "<title>Of a week</title>" in text
     assert "by the truth" in text
     first, shift, second = capsys.readouterr().out.splitlines()
-    assert first == second == f"Report {out}"
-    assert shift.startswith("No sign that the batch differs")
+    assert first == second == f"Report  {out}"
+    assert shift.startswith("Shift   No sign that the batch differs")
 
 
 def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):
@@ -122,6 +122,6 @@ def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):
     words = ["study", "report", str(tmp_path), "--jobs", "2", "--out", str(tmp_path / "x.html")]
     assert main(words) == 0
     assert asked == [(tmp_path, 2)]
-    assert capsys.readouterr().out == f"Report {tmp_path / 'x.html'}\n"
+    assert capsys.readouterr().out == f"Report  {tmp_path / 'x.html'}\n"
     assert main(["report", str(tmp_path), "new.csv"]) == 2
     assert "A study has its own command: `labelsure study report`" in capsys.readouterr().err
