@@ -189,8 +189,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
           test, prediction sets and monitoring need these;
         - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
-          for few rows. Estimates are then those of models trained on fewer rows, and a target gives a
-          threshold **without guarantee**.
+          for few rows. Estimates are then those of models trained on fewer rows, and a target
+          gives a threshold **without guarantee**.
     decision
         Which labelset is predicted and judged: "best", the one with the highest expected accuracy
         (for exact match, Jaccard and F1 the best non-empty one if no row of `fit` is empty);
