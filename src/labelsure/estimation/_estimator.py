@@ -92,39 +92,40 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1].
     features
-        What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
-        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
-        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
-        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
-        and else "full", also on data that did not choose them the sharpest
-        (`docs/dev/features.md`), and calibrated nearly as well as any
-        (`docs/evidence/calibration.md`).
+        What the accuracy model is fitted to, one name or several:
+
+        - a candidate: "HP", "TG", "SE", "CE", "ME", "GI" or "CS";
+        - "expected": expected accuracy of the prediction under the distribution;
+        - "n_predicted", "is_empty": number of predicted labels, and whether there are none;
+        - "frequency": how often the predicted labelset occurs in `Y_train`;
+        - "mix": the six candidates of the paper; "full": these with "expected", "n_predicted" and
+          "is_empty"; "sharp": "full" with "frequency".
+
+        None chooses "sharp" if `fit` gets `Y_train`, otherwise "full".
     model
-        "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
-        accuracy under the distribution, nothing fitted).
+        "ridge": logistic regression with a ridge penalty, as in the paper. "plugin": the expected
+        accuracy under the distribution; nothing is fitted.
     empty
-        The Jaccard and F1 of two empty labelsets.
+        Value of Jaccard and F1 for two empty labelsets.
     C
-        Inverse strength of the ridge penalty on standardised features, as scikit-learn's
-        `LogisticRegression` has it.
+        Inverse strength of the ridge penalty on standardised features; smaller means stronger.
     random_state
-        Seed of the folds.
+        Seed of the folds that measure residuals.
     decision
-        What is judged where no `Y_pred` is given: "mode", the most probable labelset, or "best",
-        the one with the highest expected accuracy.
+        Which predictions are judged where no `Y_pred` is given: "mode", the most probable labelset,
+        or "best", the one with the highest expected accuracy.
 
     Attributes
     ----------
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        Which predictions were judged in `fit`: "mode", "best", or "given" as `Y_pred`. Later
+        predictions must be made in the same way.
     reference_
-        The `Estimate` for the instances that it was fitted to.
+        The `Estimate` for the calibration set.
     labelset_frequencies_
-        The labelsets of the training data and how often each occurs, None without `Y_train`.
+        Labelsets of the training data and how often each occurs; None without `Y_train`.
 
     See Also
     --------
