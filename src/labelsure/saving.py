@@ -91,7 +91,17 @@ class Savable:
     """
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it."""
+        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it.
+
+        Parameters
+        ----------
+        path
+            The file, usually with the ending `.labelsure`. An existing file is replaced.
+
+        See Also
+        --------
+        labelsure.load : Reads the file.
+        """
         check_is_fitted(self)
         content = _write_model(self)
         try:

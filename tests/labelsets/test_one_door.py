@@ -264,7 +264,7 @@ BESIDE = {
         scores(named), Y_pred=Y
     ),
     "AccuracyAwareClassifier.report": lambda Y, named: [
-        row["recall"] for row in report_labels(named, Y)
+        row["actual_recall"] for row in report_labels(named, Y)
     ],
     "RecalibratedClassifier.fit": lambda Y, named: (
         ls.RecalibratedClassifier(ls.PrecomputedProbabilities())

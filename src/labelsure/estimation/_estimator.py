@@ -92,39 +92,40 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1].
     features
-        What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
-        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
-        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
-        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
-        and else "full", also on data that did not choose them the sharpest
-        (`docs/dev/features.md`), and calibrated nearly as well as any
-        (`docs/evidence/calibration.md`).
+        What the accuracy model is fitted to, one name or several:
+
+        - a candidate: "HP", "TG", "SE", "CE", "ME", "GI" or "CS";
+        - "expected": expected accuracy of the prediction under the distribution;
+        - "n_predicted", "is_empty": number of predicted labels, and whether there are none;
+        - "frequency": how often the predicted labelset occurs in `Y_train`;
+        - "mix": the six candidates of the paper; "full": these with "expected", "n_predicted" and
+          "is_empty"; "sharp": "full" with "frequency".
+
+        None chooses "sharp" if `fit` gets `Y_train`, otherwise "full".
     model
-        "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
-        accuracy under the distribution, nothing fitted).
+        "ridge": logistic regression with a ridge penalty, as in the paper. "plugin": the expected
+        accuracy under the distribution; nothing is fitted.
     empty
-        The Jaccard and F1 of two empty labelsets.
+        Value of Jaccard and F1 for two empty labelsets.
     C
-        Inverse strength of the ridge penalty on standardised features, as scikit-learn's
-        `LogisticRegression` has it.
+        Inverse strength of the ridge penalty on standardised features; smaller means stronger.
     random_state
-        Seed of the folds.
+        Seed of the folds that measure residuals.
     decision
-        What is judged where no `Y_pred` is given: "mode", the most probable labelset, or "best",
-        the one with the highest expected accuracy.
+        Which predictions are judged where no `Y_pred` is given: "mode", the most probable labelset,
+        or "best", the one with the highest expected accuracy.
 
     Attributes
     ----------
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        Which predictions were judged in `fit`: "mode", "best", or "given" as `Y_pred`. Later
+        predictions must be made in the same way.
     reference_
-        The `Estimate` for the instances that it was fitted to.
+        The `Estimate` for the calibration set.
     labelset_frequencies_
-        The labelsets of the training data and how often each occurs, None without `Y_train`.
+        Labelsets of the training data and how often each occurs; None without `Y_train`.
 
     See Also
     --------
@@ -249,14 +250,19 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return by_others
 
     def predict(self, dist: Any, Y_pred: Any = None) -> Floats:
-        """Return the estimated accuracy of each prediction, (n,) in [0, 1].
+        """Return the estimated accuracy of each prediction.
 
         Parameters
         ----------
         dist
-            A `LabelsetDistribution`, or a table.
+            A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
         Y_pred
-            What was predicted; None means the mode, or what the table was made for.
+            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Estimated values of `metric`, in [0, 1].
         """
         return self._fitted_model().predict(self._read_batch(dist, Y_pred)[1])
 
@@ -271,34 +277,43 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true: Any = None,
         rows: Any = None,
     ) -> Estimate:
-        """Return the mean accuracy of a batch and an interval for the mean that will come out.
+        """Estimate the mean accuracy of a batch, with a confidence interval.
 
-        With the truth of some instances, drawn at random, the interval holds whatever the batch is
-        like (prediction-powered inference); otherwise it is about batches like the calibration set.
+        With labels of some rows, drawn at random, the interval is valid for any batch
+        (prediction-powered inference); otherwise for batches like the calibration set.
 
         Parameters
         ----------
-        dist, Y_pred
-            As for `predict`.
+        dist
+            The batch: a `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
+        Y_pred
+            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+            With `Y_true` they may come from any system.
         metric
-            None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
-            and likewise precision and recall, for a distribution
-            (`docs/howto/estimate_accuracy.md`).
+            None for the fitted metric; or a measure of the whole batch, for a distribution:
+            "micro-f1", "micro-precision", "micro-recall", "macro-f1", "macro-precision" or
+            "macro-recall".
         level
             Confidence level of the interval.
         shift
-            How to handle distribution shift (`docs/howto/shift.md`):
+            How to handle distribution shift:
 
             - "test": compare the batch with the calibration set, and warn (`ShiftWarning`) if it
-              differs; `untested` of the estimate says why where they cannot be compared, as after
-              cross-fitting;
-            - "ignore": nothing;
+              differs. Where they cannot be compared, as after cross-fitting, `untested` of the
+              estimate says why;
+            - "ignore": do nothing;
             - "weighted": importance weights on the calibration set. Assumes covariate shift only,
-              and raises a `NotEstimableError` where too few labelled instances are like the batch.
-        Y_true, rows
-            The truth of some instances, and their positions in the batch. The index of a DataFrame
-            names the rows by itself, if `dist` has one. With it `Y_pred` may be any predictions,
-            however the estimator's were made.
+              and raises a `NotEstimableError` where too few calibration rows resemble the batch.
+        Y_true
+            Labels of some rows that were drawn at random.
+        rows
+            Positions in the batch of the rows of `Y_true`. The index of a DataFrame `Y_true` takes
+            their place where `dist` has an index.
+
+        Returns
+        -------
+        Estimate
+            `mean`, `low`, `high`, and a sentence when printed.
         """
         if shift not in SHIFTS:
             raise unknown_name("shift", shift, SHIFTS)

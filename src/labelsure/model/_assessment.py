@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment:
-    """Predictions and what they are worth: what `AccuracyAwareClassifier.assess` returns.
+    """Predictions with estimated accuracies and acceptance: the result of `assess`.
 
     Parameters
     ----------

@@ -27,6 +27,7 @@ from labelsure._runtime.storage import (
     is_address,
     is_stream,
     read_bytes,
+    without_options,
     write_output,
 )
 from labelsure._runtime.task_pools import check_jobs
@@ -43,8 +44,8 @@ from labelsure.tables.files import (
     describe_file_state,
     find_lines,
     list_units,
+    load_unit,
     read_rows,
-    with_absolute_path,
 )
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import (
@@ -470,33 +471,27 @@ def list_parts(
     csv_sep: str | None = None,
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
-    units = list_units(inputs, rows=min(PART_ROWS, FEWEST_PART_ROWS), csv_sep=csv_sep)
+    columns, rows = InputTable(model, id_column).columns, min(PART_ROWS, FEWEST_PART_ROWS)
+    units = list_units(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
     if not units:
         raise DataError("The input must have at least one row, it has none.")
-    columns = InputTable(model, id_column).columns
-    n_columns = getattr(model, "n_features_in_", 100) if columns is None else len(columns)
-
-    def n_bytes(unit: Unit) -> int:
-        if unit.start is not None and unit.end is not None:
-            return unit.end - unit.start
-        return 8 * n_columns * unit.n_rows
-
     n_total = sum(unit.n_rows for unit in units)
     most = min(PART_ROWS, max(FEWEST_PART_ROWS, -(-n_total // N_PARTS)))
     parts: list[Part] = []
     slices: list[Unit] = []
     first_row = rows_in_part = bytes_in_part = bytes_in_slice = 0
     for unit in units:
-        size = n_bytes(unit)
+        size = unit.n_bytes
         if slices and (rows_in_part + unit.n_rows > most or bytes_in_part + size > PART_BYTES):
             parts.append(Part(len(parts), first_row, tuple(slices)))
             first_row += rows_in_part
             slices, rows_in_part, bytes_in_part = [], 0, 0
         if slices and bytes_in_slice + size <= SLICE_BYTES and _is_next(slices[-1], unit):
-            slices[-1] = replace(slices[-1], n_rows=slices[-1].n_rows + unit.n_rows, end=unit.end)
             bytes_in_slice += size
+            n_rows = slices[-1].n_rows + unit.n_rows
+            slices[-1] = replace(slices[-1], n_rows=n_rows, n_bytes=bytes_in_slice)
         else:
-            slices.append(with_absolute_path(unit))
+            slices.append(unit)
             bytes_in_slice = size
         rows_in_part, bytes_in_part = rows_in_part + unit.n_rows, bytes_in_part + size
     return [*parts, Part(len(parts), first_row, tuple(slices))]
@@ -504,7 +499,7 @@ def list_parts(
 
 def _is_next(before: Unit, unit: Unit) -> bool:
     """Whether the rows of a unit follow those of another one and can be read with them."""
-    is_same_table = (before.path, before.row_group) == (unit.path, unit.row_group)
+    is_same_table = (before.path, before.group) == (unit.path, unit.group)
     return is_same_table and before.first_row + before.n_rows == unit.first_row
 
 
@@ -582,6 +577,7 @@ class FileRows:
                 run_part,
                 make_tasks,
                 keep=keep,
+                prepare=_load_task,
                 n_jobs=check_jobs(n_jobs, n_threads()),
                 scheduler=scheduler,
                 shared=self.file,
@@ -590,6 +586,11 @@ class FileRows:
                 n_finished += self.parts[name].n_rows
                 if progress is not None:
                     progress(n_finished, self.n_rows)
+
+
+def _load_task(function: Any, part: Part, *task: Any) -> tuple[Any, ...]:
+    """Return a task with the bytes of compressed files, which one process reads for all."""
+    return function, replace(part, slices=tuple(map(load_unit, part.slices))), *task
 
 
 def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
@@ -1021,7 +1022,7 @@ def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[
 
 def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     """Return the suffix of the file to write; "" for a folder of parts."""
-    suffix = Path(path).suffix
+    suffix = Path(without_options(path)).suffix
     if is_piped:
         return check_suffix(suffix or STREAM_SUFFIX)
     if not suffix or is_folder:
