@@ -131,7 +131,7 @@ def test_messages(dist, estimator):
     with fails("`chunk_size` must be a whole number >= 1, got 0"):
         ls.monitor(estimator, dist, chunk_size=0)
     with fails("`reference` must be given for an estimator that was not fitted"):
-        ls.monitor(ls.AccuracyEstimator(model="plugin"), [dist])
+        ls.monitor(ls.AccuracyEstimator(), [dist])
     with fails("`reference` must be limits .low, high. with low <= high"):
         ls.monitor(estimator, [dist], reference=(0.9, 0.1))
 

@@ -165,10 +165,7 @@ def _read_reference(reference: Any, estimator: Any) -> Estimate | tuple[float, f
                 "`reference` must be given for an estimator that was not fitted, got None. Pass a "
                 "batch of usual instances, or limits (low, high)."
             )
-        sample = getattr(
-            getattr(estimator, "accuracy_estimator_", estimator), "calibration_sample_", None
-        )
-        if sample is not None and not sample.of_one_model:
+        if not getattr(estimator, "accuracy_estimator_", estimator)._can_compare:
             raise InputError(
                 "`reference` must be given for a cross-fitted model, got None: the models of the "
                 "folds are not the one that predicts, and a band by them would raise false alarms. "
