@@ -111,7 +111,7 @@ def test_a_folder_stays_until_its_successor_is_whole(folder):
         score_files("m", "wrong.csv", "parts", n_jobs=1, overwrite=True)
     assert contents(folder / "parts") == before
 
-    def stop(event):
+    def stop(n_done, n_all):
         raise KeyboardInterrupt
 
     make_rows(7).to_csv("other.csv", index=False)
@@ -180,7 +180,7 @@ def test_standard_output(folder, words):
     assert not (folder / "-").exists()
     if words.startswith("score"):
         assert done.stdout.count(b"\n") == N_ROWS + 1
-        assert b"20 predictions" in done.stderr
+        assert b"Predictions  20 (" in done.stderr
     else:
         assert done.stdout.startswith(b"<!DOCTYPE html>")
 

@@ -75,7 +75,6 @@ def test_a_polars_frame_of_one_column_is_read():
         ls.BinaryRelevance,
         lambda: ls.EnsembleOfClassifierChains(n_chains=2, random_state=0),
         lambda: ls.LabelPowerset(random_state=0),
-        lambda: ls.classifiers.ConditionalBernoulliMixture(n_components=2, random_state=0),
         lambda: ls.classifiers.ClassifierTrellis(random_state=0),
         lambda: ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=2, random_state=0),
         lambda: ls.RecalibratedClassifier(random_state=0),

@@ -75,8 +75,7 @@ def test_a_batch_that_differs_is_found(estimator):
         found = estimator.estimate(harder).shift
     assert {"largest probability 1", "sum of probabilities"} <= set(found.moved.index)
     table = ls.monitor(estimator, [NEW[:300], harder])
-    assert table["verdict"].iloc[0] == "as before"
-    assert table["alert"].iloc[1] == "below"
+    assert table["alert"].tolist() == ["none", "inputs"]
     assert ls.shift_test(DIST, harder).found
     assert not ls.shift_test(estimator, NEW).found
     weighted = estimator.estimate(NEW, shift="weighted")

@@ -258,7 +258,7 @@ BESIDE = {
         scores(named), Y_pred=Y
     ),
     "AccuracyAwareClassifier.report": lambda Y, named: [
-        row["recall"] for row in report_labels(named, Y)
+        row["actual_recall"] for row in report_labels(named, Y)
     ],
     "RecalibratedClassifier.fit": lambda Y, named: (
         ls.RecalibratedClassifier(ls.PrecomputedProbabilities())
@@ -289,12 +289,6 @@ ALONE = {
         lambda Y, named, kind=kind: fitted_marginals(kind().fit(features(named), Y), named)
         for kind in (ls.BinaryRelevance, ls.LabelPowerset)  # chains depend on the order of labels
     ],
-    "ConditionalBernoulliMixture.fit": lambda Y, named: fitted_marginals(
-        ls.classifiers.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(
-            features(named), Y
-        ),
-        named,
-    ),
     "AccuracyAwareClassifier.fit": lambda Y, named: (
         ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "f1", random_state=0, cv=2)
         .fit(features(named), Y)

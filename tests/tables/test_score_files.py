@@ -176,8 +176,8 @@ class Stop(Exception):
 def stop_after(n_parts):
     left = [n_parts]
 
-    def progress(event):
-        left[0] -= event.state == "done"
+    def progress(n_done, n_all):
+        left[0] -= 1
         if left[0] == 0:
             raise Stop
 
@@ -296,7 +296,7 @@ def test_what_is_there_is_not_replaced(model_file, new, tmp_path):
 def test_two_runs_do_not_share_a_folder(model_file, new, tmp_path):
     out = tmp_path / "out.csv"
 
-    def start_another(event):
+    def start_another(n_done, n_all):
         message = f"Another run (process {os.getpid()}) is at work in '{out}.parts'. Wait"
         with pytest.raises(ls.InputError, match=re.escape(message)):
             score(model_file, new, out)
@@ -435,7 +435,7 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
     path = tmp_path / "model.labelsure"
     make_model().save(path)
 
-    def change(event):
+    def change(n_done, n_all):
         make_model(None).save(path)
         clear_models()
 

@@ -223,14 +223,19 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return by_others
 
     def predict(self, dist: Any, Y_pred: Any = None) -> Floats:
-        """Return the estimated accuracy of each prediction, (n,) in [0, 1].
+        """Return the estimated accuracy of each prediction.
 
         Parameters
         ----------
         dist
-            A `LabelsetDistribution`, or a table.
+            A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
         Y_pred
-            What was predicted; None means the mode, or what the table was made for.
+            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Estimated values of `metric`, in [0, 1].
         """
         return self._fitted_model().predict(self._read_batch(dist, Y_pred)[1])
 
@@ -245,34 +250,43 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true: Any = None,
         rows: Any = None,
     ) -> Estimate:
-        """Return the mean accuracy of a batch and an interval for the mean that will come out.
+        """Estimate the mean accuracy of a batch, with a confidence interval.
 
-        With the truth of some instances, drawn at random, the interval holds whatever the batch is
-        like (prediction-powered inference); otherwise it is about batches like the calibration set.
+        With labels of some rows, drawn at random, the interval is valid for any batch
+        (prediction-powered inference); otherwise for batches like the calibration set.
 
         Parameters
         ----------
-        dist, Y_pred
-            As for `predict`.
+        dist
+            The batch: a `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
+        Y_pred
+            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+            With `Y_true` they may come from any system.
         metric
-            None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
-            and likewise precision and recall, for a distribution
-            (`docs/howto/estimate_accuracy.md`).
+            None for the fitted metric; or a measure of the whole batch, for a distribution:
+            "micro-f1", "micro-precision", "micro-recall", "macro-f1", "macro-precision" or
+            "macro-recall".
         level
             Confidence level of the interval.
         shift
-            How to handle distribution shift (`docs/howto/shift.md`):
+            How to handle distribution shift:
 
             - "test": compare the batch with the calibration set, and warn (`ShiftWarning`) if it
-              differs; `untested` of the estimate says why where they cannot be compared, as after
-              cross-fitting;
-            - "ignore": nothing;
+              differs. Where they cannot be compared, as after cross-fitting, `untested` of the
+              estimate says why;
+            - "ignore": do nothing;
             - "weighted": importance weights on the calibration set. Assumes covariate shift only,
-              and raises a `NotEstimableError` where too few labelled instances are like the batch.
-        Y_true, rows
-            The truth of some instances, and their positions in the batch. The index of a DataFrame
-            names the rows by itself, if `dist` has one. With it `Y_pred` may be any predictions,
-            however the estimator's were made.
+              and raises a `NotEstimableError` where too few calibration rows resemble the batch.
+        Y_true
+            Labels of some rows that were drawn at random.
+        rows
+            Positions in the batch of the rows of `Y_true`. The index of a DataFrame `Y_true` takes
+            their place where `dist` has an index.
+
+        Returns
+        -------
+        Estimate
+            `mean`, `low`, `high`, and a sentence when printed.
         """
         if shift not in SHIFTS:
             raise unknown_name("shift", shift, SHIFTS)
@@ -503,4 +517,5 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _can_compare(self) -> bool:
         """Whether one model made the predictions that it was fitted to."""
+        self._fitted_model()
         return self.calibration_.of_one_model

@@ -29,6 +29,7 @@ from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
+from labelsure.metrics.mean_tests import permutation_bound
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may 
 
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
+N_EXPECTED = "expected number of labels"
 N_NAMED = 3  # of what moved most, in a sentence
 
 N_REPLICATES = 200  # of the bootstrap
@@ -164,6 +166,27 @@ def _common_columns(
     names = [name for name in reference.columns if name in batch.columns]
     left, right = (view[names].to_numpy(np.float64) for view in (reference, batch))
     return names, left, right
+
+
+def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, list[str]]:
+    """Return a p-value of "all means are equal", and the columns, what moved most first.
+
+    The test is that of the column with the largest z-score, times the number of columns, by a bound
+    on the permutation distribution of its mean: valid at any level, however small.
+    """
+    names, left, right = _common_columns(reference, batch)
+    is_label = [name.startswith("P(") for name in names]
+    if any(is_label):
+        names = [*names, N_EXPECTED]
+        left, right = (np.column_stack([v, v[:, is_label].sum(axis=1)]) for v in (left, right))
+    values = np.concatenate([left, right])
+    scale = values.std(axis=0)
+    scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf  # a constant says nothing
+    z = np.abs(right.mean(axis=0) - left.mean(axis=0)) / scale
+    order = np.argsort(-z, kind="stable")
+    first = order[0]
+    bound = permutation_bound(left[:, first], right[:, first])
+    return min(1.0, len(names) * bound), [names[j] for j in order]
 
 
 def _halve(values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:

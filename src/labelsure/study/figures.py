@@ -81,7 +81,7 @@ def plot_candidates(
         rows = np.column_stack([first, 1 - rest - first, np.full_like(first, rest)])
         values = confidence_of_profile(profile_of(rows), PAPER_CANDIDATES)
         for names in groups.values():
-            style = _style(names[0]) | {"marker": ""}
+            style = _style(names[-1]) | {"marker": ""}
             ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
         ax.set(xlabel="first probability", title=f"third probability {rest:.3g}")
         ax.set_ylim(-0.02, 1.02)
@@ -214,7 +214,7 @@ FIGURES = {
 def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
     """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
     frame = FIGURES[name].frame(analyses)
-    digest = sha256(digest_code(__name__).encode())
+    digest = sha256(digest_code().encode())
     digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
     return digest.hexdigest(), frame
 
@@ -240,7 +240,7 @@ def _save(figure: Figure, kind: str, to: Any) -> None:
 
 def _style(name: str) -> dict[str, Any]:
     """Return colour, line and marker of a candidate or model, the same in every figure."""
-    known = [*DEFAULT_CANDIDATES, "GI", "MIX"]
+    known = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(known.index(name) if name in known else len(known))
 
 

@@ -336,7 +336,7 @@ class StudyRun:
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
-        made_from = [settings, digest_code("labelsure.study.mixture")]
+        made_from = [settings, digest_code()]
         digest = sha256(json.dumps(made_from, sort_keys=True).encode())
         digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
         key, name = digest.hexdigest(), "mixture_replicates.parquet"

@@ -27,11 +27,11 @@ from labelsure._runtime.storage import (
     COMPRESSIONS,
     checksum_bytes,
     decode,
-    decompress,
     expand_path,
     first_line,
     is_address,
     read_bytes,
+    read_unpacked,
     stem_of,
     suffix_of,
 )
@@ -140,7 +140,7 @@ def read_label_file(path: AnyPath) -> list[str]:
     ['red shoes', 'blue shoes']
     """
     place = expand_path(path)
-    text = decode(decompress(read_bytes(place), place)).replace("\r\n", "\n")
+    text = decode(read_unpacked(place)).replace("\r\n", "\n")
     names = [line.strip() for line in text.rstrip().split("\n")] if text.strip() else []
     line_of: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
@@ -237,14 +237,15 @@ def read_dataset(
             f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
             "features by number. Leave them out; `Dataset.select_labels` takes some labels."
         )
-    content = read_bytes(path)
-    unpacked = decompress(content, path)
+    unpacked = read_unpacked(path)
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
         choice = replace(choice, labels=_resolve_labels(path, choice.labels))
         data = read_arff(unpacked, choice, path.name)
-    return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
+    return replace(
+        data, name=stem_of(path), source=path.name, checksum=checksum_bytes(read_bytes(path))
+    )
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -22,7 +22,7 @@ from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
-from labelsure.tables.scoring import ModelFile, Part, PartEvent, Progress, list_parts
+from labelsure.tables.scoring import ModelFile, Part, Progress, list_parts
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def sum_files(
             found[place] = sums
             n_finished += parts[place].n_rows
             if progress is not None:
-                progress(PartEvent("done", parts[place].n_rows, n_finished, n_total))
+                progress(n_finished, n_total)
     # In the order of the rows, whatever finished first.
     return _join_sums(fitted, [sums for _, some in sorted(found.items()) for sums in some], known)
 
@@ -211,6 +211,7 @@ def report_files(
     sep: str | None = None,
     csv_sep: str | None = None,
     id_column: str | None = None,
+    show: Sequence[str] = (),
     title: str | None = None,
     open_cost: float | None = None,
     trust: Iterable[str] = (),
@@ -224,7 +225,7 @@ def report_files(
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if truth is None:
-        batches = _predict_units(fitted, paths, id_column, csv_sep)
+        batches = _predict_units(fitted, paths, id_column, csv_sep, show)
         return make_model_report(fitted, batches, title, open_cost)
     if len(paths) != 1:
         raise InputError(
@@ -232,31 +233,48 @@ def report_files(
             "for each."
         )
     names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    batches = _predict_with_truth(fitted, paths[0], truth, csv_sep=csv_sep, **names_of_truth)
-    return make_model_report(fitted, batches, title, open_cost)
+    batch, note = _predict_with_truth(
+        fitted, paths[0], truth, show, csv_sep=csv_sep, **names_of_truth
+    )
+    return make_model_report(fitted, [batch], title, open_cost, note)
 
 
 def _predict_units(
-    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None, csv_sep: str | None
+    model: AccuracyAwareClassifier,
+    paths: list[Any],
+    id_column: str | None,
+    csv_sep: str | None,
+    show: Sequence[str],
 ) -> Iterator[Any]:
+    from labelsure.model._model_report import choose_columns
+
     inputs = InputTable(model, id_column)
+    columns = inputs.columns
+    if columns is not None:
+        columns = [*dict.fromkeys([*columns, *show])]
     for part in list_parts(paths, model, id_column, csv_sep) if paths else []:
         for unit in part.slices:
-            X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
+            rows = read_unit(unit, columns)
+            X, ids = inputs.read(rows, unit.where)
             dist, Y_pred = model._predict_all(X)
-            yield dist if ids is None else dist._with_index(ids), Y_pred, None
+            dist = dist if ids is None else dist._with_index(ids)
+            yield dist, Y_pred, None, choose_columns(rows if show else X, show)
 
 
 def _predict_with_truth(
     model: AccuracyAwareClassifier,
     path: AnyPath,
     truth: AnyPath,
+    show: Sequence[str],
     *,
     label_column: str | None,
     sep: str | None,
     csv_sep: str | None,
     id_column: str | None,
-) -> Iterator[Any]:
+) -> tuple[Any, str]:
+    """Return the rows whose truth is known, and a note where others are left out."""
+    from labelsure.model._model_report import choose_columns
+
     inputs = InputTable(model, id_column)
     frame, known = (read_table(table, csv_sep=csv_sep) for table in (path, truth))
     has_id = inputs.id_column is not None and all(
@@ -274,15 +292,16 @@ def _predict_with_truth(
         sparse=inputs.is_sparse,
     )
     where = repr(Path(path).name)
-    n_rows = len(frame)
+    n_rows, note = len(frame), ""
     frame, Y = join_truth(frame, found, by, where)
     if len(frame) < n_rows:
-        warn(
+        note = (
             f"The truth in {found.where} has {len(frame):,} of the {n_rows:,} rows of {where}; the "
-            "page is about these.",
-            UserWarning,
+            "page is about these."
         )
+        warn(note, UserWarning)
     X, ids = inputs.read(frame, where)
     dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
-    yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true
+    dist = dist if ids is None else dist._with_index(ids)
+    return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note

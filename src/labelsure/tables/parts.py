@@ -15,18 +15,20 @@ from typing import IO, TYPE_CHECKING, Any
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
+    ask_store,
     checksum_bytes,
     hold_folder,
     is_address,
     is_stream,
     make_folder,
+    open_system,
     remove_leftovers,
     write_whole,
 )
 from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
-from labelsure.tables.files import arrow_to_frame, ask_store, open_system
+from labelsure.tables.files import arrow_to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,29 +103,39 @@ class PartStore:
             write_whole(path, lambda temporary: temporary.write_bytes(content))
             return
         system, root = open_system(self.place)
-        ask_store(self.place, lambda: system.pipe_file(f"{root}/{name}", content))
+
+        def write() -> None:
+            with system.open_output_stream(f"{root}/{name}", compression=None) as file:
+                file.write(content)
+
+        ask_store(self.place, write)
 
     def get(self, name: str) -> bytes:
         """Return the content of a file."""
         if not self.is_remote:
             return Path(self.place, name).read_bytes()
         system, root = open_system(self.place)
-        content: bytes = system.cat_file(f"{root}/{name}")
+        with system.open_input_file(f"{root}/{name}") as file:
+            content: bytes = file.read()
         return content
 
     def _size(self, name: str) -> int:
         if not self.is_remote:
             return Path(self.place, name).stat().st_size
         system, root = open_system(self.place)
-        return int(system.size(f"{root}/{name}"))
+        return int(system.get_file_info(f"{root}/{name}").size)
 
     def list(self) -> list[str]:
         """Return the names of all entries, those of notes aside."""
         if not self.is_remote:
             return sorted(path.name for path in Path(self.place).glob("*"))
+        from pyarrow.fs import FileSelector
+
         system, root = open_system(self.place)
-        found = [entry for entry in system.find(root) if f"/{NOTES}/" not in entry]
-        return sorted(Path(entry).name for entry in found)
+        found = ask_store(
+            self.place, lambda: system.get_file_info(FileSelector(root, allow_not_found=True))
+        )
+        return sorted(entry.base_name for entry in found if entry.is_file)
 
     def remove(self, name: str) -> None:
         """Remove a part with its notes."""
@@ -133,8 +145,8 @@ class PartStore:
             return
         system, root = open_system(self.place)
         for file in (_notes_of(name), name):
-            if system.exists(f"{root}/{file}"):
-                system.rm_file(f"{root}/{file}")
+            with suppress(FileNotFoundError):
+                system.delete_file(f"{root}/{file}")
 
 
 def _checksum(content: bytes, notes: Mapping[str, Any]) -> str:
@@ -152,6 +164,7 @@ def run_parts(
     make_tasks: Callable[[list[str]], list[tuple[Any, ...]]],
     *,
     keep: Callable[[str, dict[str, Any]], bool],
+    prepare: Callable[..., tuple[Any, ...]] | None = None,
     n_jobs: int = 1,
     scheduler: str | None = None,
     shared: Any = None,
@@ -164,7 +177,7 @@ def run_parts(
             missing.append(name)
     tasks = make_tasks(missing)
     for place, found in run_tasks(
-        function, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=shared
+        function, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=shared, prepare=prepare
     ):
         yield missing[place], found
 

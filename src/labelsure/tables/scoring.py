@@ -28,6 +28,7 @@ from labelsure._runtime.storage import (
     is_stream,
     read_bytes,
     send_file,
+    without_options,
     write_output,
 )
 from labelsure._runtime.task_pools import check_jobs
@@ -44,8 +45,8 @@ from labelsure.tables.files import (
     describe_file_state,
     find_lines,
     list_units,
+    load_unit,
     read_rows,
-    with_absolute_path,
 )
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import (
@@ -466,33 +467,27 @@ def list_parts(
     csv_sep: str | None = None,
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
-    units = list_units(inputs, rows=min(PART_ROWS, FEWEST_PART_ROWS), csv_sep=csv_sep)
+    columns, rows = InputTable(model, id_column).columns, min(PART_ROWS, FEWEST_PART_ROWS)
+    units = list_units(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
     if not units:
         raise DataError("The input must have at least one row, it has none.")
-    columns = InputTable(model, id_column).columns
-    n_columns = getattr(model, "n_features_in_", 100) if columns is None else len(columns)
-
-    def n_bytes(unit: Unit) -> int:
-        if unit.start is not None and unit.end is not None:
-            return unit.end - unit.start
-        return 8 * n_columns * unit.n_rows
-
     n_total = sum(unit.n_rows for unit in units)
     most = min(PART_ROWS, max(FEWEST_PART_ROWS, -(-n_total // N_PARTS)))
     parts: list[Part] = []
     slices: list[Unit] = []
     first_row = rows_in_part = bytes_in_part = bytes_in_slice = 0
     for unit in units:
-        size = n_bytes(unit)
+        size = unit.n_bytes
         if slices and (rows_in_part + unit.n_rows > most or bytes_in_part + size > PART_BYTES):
             parts.append(Part(len(parts), first_row, tuple(slices)))
             first_row += rows_in_part
             slices, rows_in_part, bytes_in_part = [], 0, 0
         if slices and bytes_in_slice + size <= SLICE_BYTES and _is_next(slices[-1], unit):
-            slices[-1] = replace(slices[-1], n_rows=slices[-1].n_rows + unit.n_rows, end=unit.end)
             bytes_in_slice += size
+            n_rows = slices[-1].n_rows + unit.n_rows
+            slices[-1] = replace(slices[-1], n_rows=n_rows, n_bytes=bytes_in_slice)
         else:
-            slices.append(with_absolute_path(unit))
+            slices.append(unit)
             bytes_in_slice = size
         rows_in_part, bytes_in_part = rows_in_part + unit.n_rows, bytes_in_part + size
     return [*parts, Part(len(parts), first_row, tuple(slices))]
@@ -500,7 +495,7 @@ def list_parts(
 
 def _is_next(before: Unit, unit: Unit) -> bool:
     """Whether the rows of a unit follow those of another one and can be read with them."""
-    is_same_table = (before.path, before.row_group) == (unit.path, unit.row_group)
+    is_same_table = (before.path, before.group) == (unit.path, unit.group)
     return is_same_table and before.first_row + before.n_rows == unit.first_row
 
 
@@ -533,6 +528,12 @@ class PartJob:
     audited: Indices | None
     compared: Indices
     sets_aside: bool
+
+
+def _load_job(job: PartJob) -> tuple[PartJob]:
+    """Return a job with the bytes of compressed files, which one process reads for all."""
+    slices = tuple(load_unit(unit) for unit in job.part.slices)
+    return (replace(job, part=replace(job.part, slices=slices)),)
 
 
 @dataclass(frozen=True)
@@ -675,26 +676,6 @@ STREAM_SUFFIX = ".csv"
 
 
 @dataclass(frozen=True)
-class PartEvent:
-    """A part that is finished.
-
-    Parameters
-    ----------
-    state
-        "done", "failed", or "kept" from an earlier run.
-    n_rows
-        How many rows it has.
-    n_finished, n_total
-        Rows of all parts so far, and of all.
-    """
-
-    state: str
-    n_rows: int
-    n_finished: int
-    n_total: int
-
-
-@dataclass(frozen=True)
 class ScoreRun:
     """What `score_files` has written.
 
@@ -733,7 +714,8 @@ class ScoreRun:
     shift_found: bool
 
 
-Progress = Callable[[PartEvent], None]
+Progress = Callable[[int, int], None]
+"""Called with the number of rows that are finished, and of all."""
 
 
 def score_files(
@@ -874,11 +856,11 @@ def _run(
     n_total = sum(job.part.n_rows for job in jobs.values())
     n_finished = n_kept = 0
 
-    def report(name: str, state: str) -> None:
+    def report(name: str) -> None:
         nonlocal n_finished
         n_finished += jobs[name].part.n_rows
         if progress is not None:
-            progress(PartEvent(state, jobs[name].part.n_rows, n_finished, n_total))
+            progress(n_finished, n_total)
 
     def keep(name: str, noted: dict[str, Any]) -> bool:
         nonlocal n_kept
@@ -886,7 +868,7 @@ def _run(
             return False
         notes[name] = noted
         n_kept += 1
-        report(name, "kept")
+        report(name)
         return True
 
     results = run_parts(
@@ -895,6 +877,7 @@ def _run(
         score_part,
         lambda names: [(jobs[name],) for name in names],
         keep=keep,
+        prepare=_load_job,
         n_jobs=n_jobs,
         scheduler=scheduler,
         shared=model,
@@ -904,12 +887,12 @@ def _run(
             found = PartProblem(found.message)
         if isinstance(found, PartProblem):
             problems[name] = found
-            report(name, "failed")
+            report(name)
             if not found.is_of_rows:
                 break  # the others would meet the same
         else:
             notes[name] = found
-            report(name, "done")
+            report(name)
     if problems:
         first = problems[min(problems)]
         n_others = len(problems) - 1
@@ -921,7 +904,7 @@ def _run(
 
 
 def _find_store(place: str, *, is_folder: bool) -> tuple[ScoredParts, str]:
-    suffix = Path(place).suffix
+    suffix = Path(without_options(place)).suffix
     if not suffix or is_folder:
         return ScoredParts(place, keeps_parts=True), FOLDER_SUFFIX
     if is_address(place):

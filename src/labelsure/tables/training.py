@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, LabelNames, Labelsets
-from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     EnsembleOfClassifierChains,
@@ -64,7 +63,6 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "trellis": lambda seed: ClassifierTrellis(random_state=seed),
     "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
     "powerset": lambda seed: LabelPowerset(random_state=seed),
-    "cbm": lambda seed: ConditionalBernoulliMixture(random_state=seed),
     "layer": lambda seed: RecalibratedClassifier(method="dependence", random_state=seed),
     "forest": _make_forest,
 }
