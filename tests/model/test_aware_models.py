@@ -608,7 +608,7 @@ def test_scores_are_refused_before_anything_is_fitted(name, monkeypatch):
 
     for model in (LinearSVC, SVC, RidgeClassifier):
         monkeypatch.setattr(model, "fit", fail)
-    message = r"`estimator` must have `predict_proba`.*`MultiOutputClassifier\(CalibratedClass"
+    message = r"`estimator` must have `predict_proba`.*`CalibratedClass"
     with pytest.raises(ls.InputError, match=message):
         aware(ONLY_SCORES[name]).fit(X, Y)
 

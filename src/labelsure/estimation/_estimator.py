@@ -80,33 +80,35 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1].
     features
-        What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
-        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
-        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
-        "sharp" (that with the frequency). None means "sharp" if `fit` gets `Y_train`, and
-        else "full", also on data that did not choose them the sharpest
-        (`docs/dev/features.md`), and calibrated nearly as well as any
-        (`docs/evidence/calibration.md`).
+        What the accuracy model is fitted to, one name or several:
+
+        - a candidate: "HP", "TG", "SE", "CE", "ME", "GI" or "CS";
+        - "expected": expected accuracy of the prediction under the distribution;
+        - "n_predicted", "is_empty": number of predicted labels, and whether there are none;
+        - "frequency": how often the predicted labelset occurs in `Y_train`;
+        - "mix": the six candidates of the paper; "full": these with "expected", "n_predicted" and
+          "is_empty"; "sharp": "full" with "frequency".
+
+        None chooses "sharp" if `fit` gets `Y_train`, otherwise "full".
     empty
-        The Jaccard and F1 of two empty labelsets.
+        Value of Jaccard and F1 for two empty labelsets.
     random_state
-        Seed of the folds.
+        Seed of the folds that measure residuals.
 
     Attributes
     ----------
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", or what the decisions of a table are called. What is
-        estimated later must have been decided in the same way.
+        Which predictions were judged in `fit`: "mode", or what the decisions of a table are called.
+        Later predictions must be made in the same way.
     reference_
-        The `Estimate` for the instances that it was fitted to.
+        The `Estimate` for the calibration set.
     calibration_
-        The `ScoreTable` of the instances that it was fitted to, with accuracies that were estimated
-        by models of others: what estimators of other metrics and shift tests need.
+        The `ScoreTable` of the calibration set, with accuracies that models of other rows
+        estimated: what estimators of other metrics and shift tests need.
     labelset_frequencies_
-        The labelsets of the training data and how often each occurs, None without `Y_train`.
+        Labelsets of the training data and how often each occurs; None without `Y_train`.
 
     See Also
     --------

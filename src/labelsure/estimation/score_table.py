@@ -245,7 +245,17 @@ class ScoreTable:
 
     @classmethod
     def concatenate(cls, tables: Sequence[Self]) -> Self:
-        """Put the rows of tables that `from_distribution` made alike below each other."""
+        """Put the rows of tables below each other.
+
+        Parameters
+        ----------
+        tables
+            Tables that `from_distribution` made with the same settings.
+
+        Returns
+        -------
+        ScoreTable
+        """
 
         def join(values: list[Any]) -> Any:
             return None if values[0] is None else stack_rows(values)
@@ -329,15 +339,46 @@ class ScoreTable:
         return frame
 
     def candidate(self, name: str) -> Floats:
-        """Return a candidate's value in each row, (n,), whatever its number of labels."""
+        """Return a confidence candidate for each row.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Values in [0, 1].
+        """
         return self._from_profiles(get_candidate(name).function)
 
     def candidate_up_to_scale(self, name: str) -> Floats:
-        """Return the same on a scale on which rows differ, also of very many labels."""
+        """Return a candidate on a scale on which rows differ, also with very many labels.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._from_profiles(get_candidate(name).values_up_to_scale)
 
     def ranks(self, name: str) -> Floats:
-        """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
+        """Return values that order the rows as a candidate does, without ties by rounding.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._from_profiles(get_candidate(name).ranks)
 
     def n_predicted(self) -> Floats:
@@ -394,19 +435,67 @@ class ScoreTable:
         return self._counts("")
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of each decision, (n,)."""
+        """Return the accuracy of each decision.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return get_metric(metric).values(*self.counts(), empty=empty)
 
     def expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the expected accuracy of each decision under the classifier's distribution."""
+        """Return the expected accuracy of each decision under the classifier's distribution.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._expected(get_metric(metric), empty, "")
 
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the same under the true distribution, which only simulated data has."""
+        """Return the expected accuracy under the true distribution, which only simulated data has.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._expected(get_metric(metric), empty, "true_")
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of the decision with the highest expected accuracy, (n,)."""
+        """Return the accuracy of the decisions that maximise expected accuracy.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         metric = get_metric(metric)
         return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
 

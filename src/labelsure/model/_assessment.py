@@ -31,7 +31,7 @@ BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment:
-    """Predictions and what they are worth: what `AccuracyAwareClassifier.assess` returns.
+    """Predictions with estimated accuracies and acceptance: the result of `assess`.
 
     Parameters
     ----------

@@ -158,70 +158,79 @@ def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
-    """Any multi-label classifier, with an estimate of the accuracy of each prediction.
+    """Multi-label classifier that estimates how accurate each of its predictions is.
 
-    `fit` holds out rows. On these it recalibrates the probabilities, fits the estimator of accuracy
-    and, with a `target`, finds which predictions to accept.
+    `fit` holds out rows. On these it recalibrates the probabilities, fits an accuracy estimator
+    and, with a `target`, chooses a threshold such that accepted predictions reach the target.
 
     Parameters
     ----------
     estimator
-        Unfitted classifier of any kind that `as_distribution` accepts; `fit` fits a clone. Or a
-        fitted model in `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then
-        nothing is trained and every row of `fit` is for calibration. None means
-        `EnsembleOfClassifierChains`.
+        Unfitted multi-label classifier with `predict_proba`; `fit` fits a clone. Or a fitted model
+        in `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then nothing is trained
+        and every row of `fit` serves for calibration. None means `EnsembleOfClassifierChains`.
     metric
-        The accuracy: "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
-        (tp, fp, fn, tn) with values in [0, 1]. `estimate` also answers for others. Recall and
-        precision need a `decision` other than "best": the best recall predicts every label.
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of (tp, fp, fn,
+        tn) with values in [0, 1]. `estimate` also answers for others. Recall and precision need a
+        `decision` other than "best", because predicting every label maximises recall.
     target
-        Mean accuracy that accepted predictions must reach. None, and no `share`: no policy.
+        Mean accuracy that accepted predictions must reach. Give `target`, `share` or neither.
     share
-        Instead of a target: the share of predictions to accept.
+        Share of predictions to accept, instead of a target.
     confidence
         Confidence level of the guarantee and of the intervals of `estimate`.
     region
         Coverage of the prediction sets, or a `LabelsetRegion`: `assess` then shows certain and
         possible labels. None: `predict_region` has a coverage of 0.9, and `assess` shows none.
     cv
-        The rows that accuracy estimator, policy and region are fitted to:
+        Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. Guarantee, shift test,
-          prediction sets and monitoring need these;
-        - a number of folds or a splitter of scikit-learn: out-of-fold predictions, for small data.
-          Estimates are then those of models trained on fewer rows, and a target gives a threshold
-          **without guarantee**.
+        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
+          test, prediction sets and monitoring need these;
+        - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
+          for few rows. Estimates are then those of models trained on fewer rows, and a target
+          gives a threshold **without guarantee**.
     decision
-        What is predicted and judged: "best", the labelset with the highest expected accuracy
+        Which labelset is predicted and judged: "best", the one with the highest expected accuracy
         (for exact match, Jaccard and F1 the best non-empty one if no row of `fit` is empty);
         "mode", the most probable one; "predict", the estimator's own `predict`; or a fitted
         `LabelThresholds`. `fit(X, y, Y_pred=...)` judges any other predictions.
     recalibration
         "auto": label-wise calibration of independent labels, temperature scaling of chains and
-        trellises, smoothing of votes, each only if it raises the log-probability of the truth on
-        rows that it was not fitted to, and decisions do not become less accurate. None: nothing.
-        Or a recalibration, not fitted. Policy and region never use the rows that it was fitted to.
+        trellises, smoothing of votes. Each is kept only if it raises the log-probability of
+        held-out truths and decisions do not become less accurate. None: no recalibration. Or an
+        unfitted recalibration such as `TemperatureScaling()`. Policy and region never use the rows
+        that it was fitted to.
     empty
-        The Jaccard and F1 of two empty labelsets.
+        Value of Jaccard and F1 for two empty labelsets.
     n_jobs
-        Processes that fit the models of the folds, or the chains of the default estimator.
+        Number of processes that fit the models of the folds, or the chains of the default
+        estimator.
     verbose
-        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds,
-        on terminals and unless `LABELSURE_QUIET` is set.
+        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds, on
+        terminals and unless `LABELSURE_QUIET` is set.
     random_state
         Seed of folds and splits.
 
     Attributes
     ----------
-    estimator_, accuracy_estimator_, policy_, recalibration_, region_
-        What was fitted; None for what was not wanted or is not possible.
+    estimator_
+        The fitted classifier.
+    accuracy_estimator_
+        The fitted `AccuracyEstimator`.
+    policy_
+        The fitted `AcceptPolicy`; None without target and share.
+    recalibration_
+        The fitted recalibration; None without one.
+    region_
+        The fitted `LabelsetRegion`; None after cross-fitting and for very many labels.
     decision_
-        Which decisions are judged: "best", "mode", "predict", "thresholds" or "given".
+        Which predictions are judged: "best", "mode", "predict", "thresholds" or "given".
     guaranteed_
-        Whether the target holds with `confidence`: the policy has rows that neither the classifier
-        nor the accuracy estimator has seen.
+        Whether the target is guaranteed at `confidence`: the policy has rows that neither the
+        classifier nor the accuracy estimator has seen.
     summary_
-        What the policy accepts, whether that is guaranteed, and which decisions are judged.
+        What the policy accepts, whether that is guaranteed, and which predictions are judged.
     card_
         A `ModelCard`: data sizes, metric, target, guarantee, calibration.
 
@@ -235,24 +244,27 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     Notes
     -----
     Estimates follow Park and Read, Estimating multi-label accuracy using labelset distributions.
-    Guarantees follow Angelopoulos et al. (2021), Learn then test, arXiv:2110.01052; see
-    `AcceptPolicy`.
+    Guarantees follow Angelopoulos, Bates, Candès, Jordan and Lei (2021), Learn then test,
+    arXiv:2110.01052, with betting tests of Waudby-Smith and Ramdas (2024), arXiv:2010.09686.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 4))
-    >>> Y = (X[:, :3] + 0.5 * rng.normal(size=(600, 3)) > 0).astype(int)
-    >>> model = AccuracyAwareClassifier(BinaryRelevance(), metric="hamming", random_state=0)
-    >>> model.fit(X[:500], Y[:500]).predict(X[500:502])
-    array([[1, 0, 0],
-           [0, 0, 0]])
-    >>> model.predict_accuracy(X[500:502]).round(2)
-    array([0.81, 0.94])
-    >>> round(model.estimate(X[500:]).mean, 2)
-    0.83
+    A fitted classifier, and labelled rows that it has not seen:
+
+    >>> import labelsure as ls
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, Y = make_multilabel_classification(3000, n_classes=5, random_state=0)
+    >>> clf = KNeighborsClassifier(15).fit(X[:1000], Y[:1000])
+    >>> model = ls.AccuracyAwareClassifier(FrozenEstimator(clf), "f1", target=0.8, random_state=0)
+    >>> model = model.fit(X[1000:2000], Y[1000:2000])
+    >>> print(model.estimate(X[2000:]))
+    Mean F1 ... (95% interval ... to ..., n = 1,000; calibrated on 500 held-out rows; no shift
+    detected).
+    >>> found = model.assess(X[2000:])
+    >>> found.Y_pred.shape, found.accuracy.shape, found.accepted.shape
+    ((1000, 5), (1000,), (1000,))
     """
 
     # `fit` passes weights on to the estimator, which says whether it wants them.
@@ -517,7 +529,19 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return said
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance: the estimator's, recalibrated where that helps."""
+        """Return P(Y given x) of each instance: the estimator's, recalibrated where that helps.
+
+        Parameters
+        ----------
+        X
+            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            which is read as a DataFrame.
+
+        Returns
+        -------
+        LabelsetDistribution
+            n distributions, with the index of X.
+        """
         X = as_batch(X)
         return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
@@ -785,7 +809,26 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return np.sort(drawn)
 
     def monitor(self, chunks: Iterable[Any], **settings: Any) -> pd.DataFrame:
-        """Return the estimated accuracy of each chunk of a stream; see `labelsure.monitor`."""
+        """Monitor a stream chunk by chunk, with alarms that are valid at every time.
+
+        Parameters
+        ----------
+        chunks
+            The stream from its beginning: chunks of features X one after the other, or a dict of
+            them by name.
+        **settings
+            `chunk_size`, `labels`, `bound`, `reference`, `error` and `level`; `labelsure.monitor`
+            describes them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per chunk, with estimated accuracy, p-value and `alert`.
+
+        See Also
+        --------
+        labelsure.monitor : All settings and columns, and an example.
+        """
         from labelsure.estimation.monitoring import monitor
 
         check_is_fitted(self, "accuracy_estimator_")

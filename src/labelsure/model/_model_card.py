@@ -35,7 +35,7 @@ CALIBRATION_COLUMNS = (
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What people who meet a saved model want to know of it.
+    """Summary of a fitted model: data sizes, metric, guarantee and calibration.
 
     Parameters
     ----------
