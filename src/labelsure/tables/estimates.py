@@ -18,7 +18,7 @@ from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
-from labelsure.estimation._shift import View, sample_rows
+from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
@@ -26,6 +26,8 @@ from labelsure.tables.scoring import ModelFile, Part, Progress, list_parts
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
@@ -50,7 +52,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     sums: BatchSums
-    view: View | None
+    view: pd.DataFrame | None
     accuracy: Floats
     estimated: Floats
 
@@ -153,11 +155,11 @@ def _check_metric(metric: str | None, fitted: Any) -> None:
 
 def _join_sums(model: Any, sums: list[Any], known: LabelledRows | None) -> FileSums:
     """Add up what was found of each slice."""
+    import pandas as pd
+
     totals, views, labelled = zip(*sums, strict=True)
     seen = [view for view in views if view is not None]
-    joined = None
-    if seen:
-        joined = View(seen[0].names, np.concatenate([view.values for view in seen]))
+    joined = pd.concat(seen, ignore_index=True) if seen else None
     total = reduce(add, totals)
     if known is None:
         return FileSums(model, total, joined, np.empty(0), np.empty(0))
@@ -190,7 +192,7 @@ def _sum_part(
                 if len(chosen):
                     some = chosen - first_row + unit.n_rows
                     picked = None if decisions is None else decisions[some]
-                    view = estimator._view(dist[some], picked, shift=shift)
+                    view = estimator._view(dist[some], picked)
                 if known is not None:
                     own = known.of_file(unit.source)
                     labelled = find_labelled(model, dist, decisions, own, ids, rows.index)

@@ -35,7 +35,7 @@ from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift import View, sample_rows, say_shift
+from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.saving import load
@@ -388,7 +388,7 @@ def _score_rows(
     settings: ScoreSettings,
     where: str,
     compared: Indices | None = None,
-) -> tuple[pd.DataFrame, dict[str, str], View | None]:
+) -> tuple[pd.DataFrame, dict[str, str], pd.DataFrame | None]:
     """Return the table of some rows, what is new in them, and what is compared of some of them."""
     import pandas as pd
 
@@ -604,8 +604,8 @@ def _score_part(model: AccuracyAwareClassifier, job: PartJob) -> dict[str, Any]:
         "unseen": unseen,
         "odd_answers": asdict(odd),
         "view": [
-            list(views[0].names),
-            np.concatenate([view.values for view in views]).tolist(),
+            list(views[0].columns),
+            np.concatenate([view.to_numpy() for view in views]).tolist(),
         ]
         if views
         else None,
@@ -621,7 +621,7 @@ def _refuse(bad: dict[int, str], unit: Unit) -> None:
 
 def _score_slice(
     model: AccuracyAwareClassifier, rows: pd.DataFrame, unit: Unit, job: PartJob, first_row: int
-) -> tuple[pa.Table, dict[str, str], View | None]:
+) -> tuple[pa.Table, dict[str, str], pd.DataFrame | None]:
     """Return the table of some rows with their places, what is new, what is compared."""
     import pyarrow as pa
 
@@ -959,13 +959,15 @@ def _join(store: ScoredParts, suffix: str, notes: dict[str, dict[str, Any]], csv
     write_output(Path(store.out), write)
 
 
-def _join_views(notes: dict[str, dict[str, Any]]) -> View | None:
+def _join_views(notes: dict[str, dict[str, Any]]) -> pd.DataFrame | None:
     """Return what is compared of all parts, in their order; None without any."""
+    import pandas as pd
+
     views = [part["view"] for part in notes.values() if part["view"]]
     if not views:
         return None
     values = np.concatenate([np.array(values, dtype=np.float32) for _, values in views])
-    return View(tuple(views[0][0]), values)
+    return pd.DataFrame(values, columns=views[0][0])
 
 
 def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:
