@@ -16,7 +16,7 @@ from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._shift import View, sample_rows
+from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
@@ -33,6 +33,8 @@ from labelsure.tables.scoring import (
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
@@ -57,7 +59,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     sums: BatchSums
-    view: View | None
+    view: pd.DataFrame | None
     accuracy: Floats
     estimated: Floats
 
@@ -124,7 +126,7 @@ def sum_files(
         ).in_files(rows.sources)
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
-    tasks = {name: (part.choose(compared), shift, known) for name, part in rows.parts.items()}
+    tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
     found = {}
     for name, sums, _ in rows.map(
         _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, progress=progress
@@ -171,7 +173,6 @@ def _sum_part(
     model: AccuracyAwareClassifier,
     part: Part,
     compared: Indices,
-    shift: str,
     known: LabelledRows | None,
 ) -> list[Any]:
     """Return for each slice its sums, what is compared of it, and its labelled rows."""
@@ -185,7 +186,7 @@ def _sum_part(
             own = known.of_file(some.unit.source)
             labelled = find_labelled(model, dist, decisions, own, some.ids, some.rows.index)
         sums = model.accuracy_estimator_._sum_up(dist, decisions)
-        found.append((sums, view_rows(model, dist, decisions, chosen, shift), labelled))
+        found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
     return found
 
 

@@ -34,7 +34,7 @@ from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift import View, sample_rows, say_shift
+from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.saving import load
@@ -695,21 +695,21 @@ def _plain_records(frame: pd.DataFrame) -> Any:
 
 
 def view_rows(
-    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices, shift: str = "test"
-) -> View | None:
+    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices
+) -> pd.DataFrame | None:
     """Return what is compared of some rows of a batch with the calibration set, if it can be."""
     estimator = model.accuracy_estimator_
     if not len(rows) or not estimator._can_compare:
         return None
-    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows], shift=shift)
+    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows])
 
 
-def join_views(views: Iterable[View | None]) -> View | None:
+def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
     """Return what is compared of all parts, in their order; None without any."""
+    import pandas as pd
+
     seen = [view for view in views if view is not None]
-    if not seen:
-        return None
-    return View(seen[0].names, np.concatenate([view.values for view in seen], dtype=np.float32))
+    return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
 
 
 @dataclass(frozen=True)
@@ -783,7 +783,7 @@ def score_part(model: AccuracyAwareClassifier, part: Part, job: PartJob) -> dict
         "total_estimated": 0.0 if table is None else pc.sum(table["estimated_accuracy"]).as_py(),
         "unseen": unseen,
         "odd_answers": asdict(odd),
-        "view": None if view is None else [list(view.names), view.values.tolist()],
+        "view": None if view is None else view.to_dict("list"),
         "bad_rows": bad or [],
     }
     return job.store.write(job.name, b"" if table is None else encode_parquet(table), notes)
@@ -876,6 +876,8 @@ def score_files(
     >>> run.n_rows, list(table.columns[:4])
     (200, ['file', 'row', 'predicted', 'probability'])
     """
+    import pandas as pd
+
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
     path = str(out) if is_address(out) else str(expand_path(out))
@@ -958,8 +960,8 @@ def score_files(
             write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
-    views = [View(tuple(n), np.array(v)) for n, v in _list_noted(notes, "view")]
-    test, untested = rows.model.accuracy_estimator_._compare_with_calibration(join_views(views))
+    view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
+    test, untested = rows.model.accuracy_estimator_._compare_with_calibration(view)
     run = ScoreRun(
         path,
         n_rows,
