@@ -75,10 +75,12 @@ class RecalibratedClassifier(LabelsetPredictor):
     estimator_
         The fitted model.
     recalibration_
-        What was learned: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`; its text says it in words.
-        None where "auto" has nothing to learn.
-    classes_, label_names_
-        As of all classifiers.
+        The fitted recalibration with `is_kept_`, `gain_`, `gain_low_` and `gain_high_`; printed, it
+        says so in a sentence. None where "auto" has nothing to fit.
+    classes_
+        [0, 1] for each label, or the two values of a vector Y.
+    label_names_
+        The columns of a DataFrame Y, otherwise None.
 
     See Also
     --------
@@ -159,7 +161,18 @@ class RecalibratedClassifier(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance."""
+        """Return the recalibrated P(Y given x) of each instance.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+
+        Returns
+        -------
+        LabelsetDistribution
+            n distributions, with the index of X.
+        """
         check_is_fitted(self, "recalibration_")
         refuse_masked(X, "X")
         return self._distribution_of_checked(X)._with_index(index_of(X))
