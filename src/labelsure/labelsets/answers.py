@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +37,7 @@ def parse_cell(value: Any) -> Any:
     """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
     if isinstance(value, np.ndarray):
         return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
-    if isinstance(value, str):
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
@@ -100,7 +100,8 @@ def scores_by_name(
     if absent is not None and missing is None:
         raise ValueError(
             f"the label {absent!r} has no score; let the other system print the scores of all "
-            "labels, e.g. by top_k=None, or say how probable absent labels are by `floor`"
+            "labels, e.g. by top_k=None, or say how probable absent labels are by `floor`; in "
+            "files `sparse` says that rows list some of them"
         )
     return np.array([read_score(found.get(label, missing), label) for label in label_names])
 
@@ -198,8 +199,13 @@ class OddAnswers:
     words: tuple[str, ...] = ()
 
     def __add__(self, other: OddAnswers) -> OddAnswers:
-        sums = {name: value + getattr(other, name) for name, value in asdict(self).items()}
-        return OddAnswers(**{**sums, "words": tuple(dict.fromkeys((*self.words, *other.words)))})
+        return OddAnswers(
+            self.n_null + other.n_null,
+            self.n_unparsed + other.n_unparsed,
+            self.n_empty + other.n_empty,
+            self.n_unknown + other.n_unknown,
+            tuple(dict.fromkeys((*self.words, *other.words))),
+        )
 
     def __str__(self) -> str:
         """Say what was left out; nothing where that was nothing."""

@@ -24,6 +24,7 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
+from labelsure.labelsets.answers import LABELS, SCORES
 from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import ColumnChoice, holds_lists, read_index, read_labels
@@ -32,10 +33,8 @@ from labelsure.tables.files import read_table
 from labelsure.tables.predictions import (
     ANSWERS,
     CELLS,
-    LABELS,
     LISTED,
     LISTS,
-    SCORES,
     Layout,
     PredictionColumns,
     all_listed_labels,
