@@ -106,11 +106,12 @@ def sum_files(
         known = LabelledRows.read(
             truth,
             fitted,
+            [unit.source for part in parts for unit in part.slices],
             id_column=id_column,
             label_column=label_column,
             sep=sep,
             csv_sep=csv_sep,
-        ).in_files([unit.source for part in parts for unit in part.slices])
+        )
         shift = "ignore"
     n_total = parts[-1].first_row + parts[-1].n_rows
     compared = sample_rows(n_total) if shift != "ignore" else np.empty(0, np.intp)
@@ -192,8 +193,9 @@ def _sum_part(
                     picked = None if decisions is None else decisions[some]
                     view = estimator._view(dist[some], picked, shift=shift)
                 if known is not None:
-                    own = known.of_file(unit.source)
-                    labelled = find_labelled(model, dist, decisions, own, ids, rows.index)
+                    labelled = find_labelled(
+                        model, dist, decisions, known, ids, rows.index, unit.source
+                    )
                 found.append((estimator._sum_up(dist, decisions), view, labelled))
         return found
     except LabelsureError as error:
