@@ -119,11 +119,12 @@ def sum_files(
         known = LabelledRows.read(
             truth,
             rows.model,
+            rows.sources,
             id_column=id_column,
             label_column=label_column,
             sep=sep,
             csv_sep=csv_sep,
-        ).in_files(rows.sources)
+        )
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
     tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
@@ -183,8 +184,9 @@ def _sum_part(
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
-            own = known.of_file(some.unit.source)
-            labelled = find_labelled(model, dist, decisions, own, some.ids, some.rows.index)
+            labelled = find_labelled(
+                model, dist, decisions, known, some.ids, some.rows.index, some.unit.source
+            )
         sums = model.accuracy_estimator_._sum_up(dist, decisions)
         found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
     return found
