@@ -18,7 +18,6 @@ from labelsure.labelsets.answers import (
     SCORES,
     OddAnswers,
     find_pairs,
-    names_in_answers,
     pair_lists,
     parse_cell,
     read_cell_of_votes,
@@ -161,11 +160,6 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
     )
 
 
-def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the labels that occur in answers, sorted; None where these are zeros and ones."""
-    return names_in_answers(values) or None
-
-
 class LabelPlaces:
     """Where each label stands: what readers of cells look names up in.
 
@@ -220,7 +214,7 @@ class LabelPlaces:
             at = int(np.flatnonzero(is_bad)[0])
             (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
             must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
-            hint = "; logits are read with `logits`"
+            hint = "; logits are read with `kind`"
             raise ValueError(
                 f"the score of {label!r} must {must}, got {value:g}"
                 f"{hint if np.isfinite(value) else ''}"
@@ -568,5 +562,5 @@ def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `logits`",
+            "read with `kind`",
         )
