@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
+    from labelsure.estimation.monitoring import MonitorTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -806,8 +807,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> pd.DataFrame:
-        """Return the estimated accuracy of each chunk of a stream; see `labelsure.monitor`."""
+    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorTable:
+        """Return estimates and alarms by chunk, see `labelsure.monitor`; `report()` is a page."""
         from labelsure.estimation.monitoring import monitor
 
         check_is_fitted(self, "accuracy_estimator_")
