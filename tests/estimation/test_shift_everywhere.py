@@ -9,7 +9,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation._shift import View, ViewSample
+from labelsure.estimation._shift import ViewSample
 from labelsure.model._model_report import make_model_report
 from labelsure.tables.estimates import report_files
 from labelsure.tables.scoring import score_files
@@ -107,8 +107,7 @@ def test_a_sample_of_parts_has_every_row_with_the_same_chance():
         for first in range(0, 5000, 700):
             some = np.arange(first, min(first + 700, 5000))
             rows, keys = sample.draw(len(some))
-            values = some[rows][:, np.newaxis].astype(np.float32)
-            sample.add(View(("row",), values), keys)
+            sample.add(pd.DataFrame({"row": some[rows]}), keys)
         chosen = sample.view.values[:, 0].astype(int)
         assert len(np.unique(chosen)) == len(chosen) == 2000
         counts[chosen] += 1
@@ -167,12 +166,6 @@ def test_a_cross_fitted_model_says_that_nothing_is_tested(folds, name):
     assert "Not tested for shift: the model is cross-fitted" in folds.report(MOVED).html
     assert folds.estimate(MOVED, shift="ignore").untested == ""
     assert "cross-fitted" in folds.estimate(MOVED, metric="micro-f1").untested
-
-
-def test_what_keeps_no_calibration_set_says_so():
-    dist = ls.IndependentLabels([[0.2, 0.7]] * 40)
-    plugin = ls.AccuracyEstimator(model="plugin")
-    assert "the estimator was not fitted" in str(plugin.estimate(dist))
 
 
 def test_a_cross_fitted_reference_is_refused(folds):

@@ -35,7 +35,7 @@ CALIBRATION_COLUMNS = (
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What people who meet a saved model want to know of it.
+    """Summary of a fitted model: data sizes, metric, guarantee and calibration.
 
     Parameters
     ----------
@@ -214,8 +214,7 @@ def _measure_calibration(
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which instances."""
     if for_policy is for_estimator:
-        sample = estimator._labelled_sample()
-        estimated, accuracy, origin = sample.estimated, sample.accuracy, FROM_FOLDS
+        (estimated, accuracy), origin = estimator._compare_estimates(), FROM_FOLDS
     else:
         estimated, origin = estimator.predict(for_policy), FROM_POLICY
         accuracy = for_policy.accuracy(estimator.metric, estimator.empty)

@@ -292,7 +292,10 @@ class PageRows:
             )
             dist = IndependentLabels(marginals, label_names=model.label_names_)
             table = calibration.estimate_labels(
-                dist, decisions, empty=model.empty, level=model.confidence, random_state=0
+                ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
+                empty=model.empty,
+                level=model.confidence,
+                random_state=0,
             )
             found = {name: table[name].to_numpy() for name in table.columns}
             for part in ("", "_low", "_high"):
