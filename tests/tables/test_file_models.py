@@ -326,7 +326,7 @@ def test_words_that_only_answers_contain_are_labels_by_choice_alone():
     said = ANSWERS.assign(answers=[[*cell, ["cold", "chilly"]] for cell in ANSWERS["answers"]])
     with pytest.warns(ls.errors.UnseenValuesWarning, match="60 answers .*'chilly'"):
         assert calibrate_model(said, LISTED).label_names_ == ("cold", "wet")
-    with pytest.raises(ls.errors.RowsError, match="Row 0 .*'chilly'"):
+    with pytest.raises(ls.errors.RowsError, match=r"Row 0 .*'chilly'"):
         calibrate_model(said, LISTED, unknown="refuse")
     as_columns = pd.DataFrame({"id": range(60), "cold": [1, 0] * 30, "wet": [0, 1] * 30})
     for truth in (LISTED, as_columns):
