@@ -1,9 +1,9 @@
 """Is a batch like the calibration set? What is compared of both, the test, and weights.
 
-**Test.** A classifier learns to tell one half of the batch from one half of the reference. Its
-scores of the other halves are compared by Mann and Whitney's test. If both come from one
-population, whatever the classifier has learned is chance, and the p-value is valid. The AUC says
-how large the difference is: in a huge batch a tiny one has a small p-value, too.
+**Test.** The distance of the two samples (Mahalanobis', of the means of columns and their squares)
+is compared with that of random parts of both together: a permutation test, whose p-value is valid
+whatever the columns are. The AUC says how large the difference is: in a huge batch a tiny one has
+a small p-value, too. Streams need p-values far below 1 / 200: `compare_means`.
 
 **Weights.** Under covariate shift the estimate is the mean estimate of the batch plus the weighted
 mean residual of the calibration set (doubly robust: right if the estimator or the weights are).
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, stdtrit
+from scipy.special import expit, ndtr, stdtrit
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
@@ -55,10 +55,14 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
 
+RIDGE = 0.05  # on the correlations of columns and squares, which may be collinear
+N_PERMUTED = 199  # so that the smallest p-value is 0.005
+
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
 CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
 N_PREDICTED, N_EXPECTED = "n_predicted", "expected number of labels"
+LABEL_MARK = "P("  # begins the names of the labels' probabilities
 N_NAMED = 3  # of what moved most, in a sentence
 
 N_REPLICATES = 200  # of the bootstrap
@@ -141,7 +145,7 @@ def keep_marginals(source: Any) -> Any:
 
 def label_column(name: str) -> str:
     """Return what the column of a label's probability is called."""
-    return f"P({name})"
+    return f"{LABEL_MARK}{name})"
 
 
 def sample_rows(n_rows: int, seed: int | None = 0, most: int = MAX_ROWS) -> Indices:
@@ -217,27 +221,57 @@ def _format_p(p_value: float) -> str:
 
 def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | None:
     """Test whether two samples come from one population; None where they are too small."""
-    from scipy.stats import mannwhitneyu  # slow to import
+    reference, batch = (view.take(sample_rows(len(view), seed)) for view in (reference, batch))
+    names, left, right = _share_columns(reference, batch)
+    if min(len(left), len(right)) < MIN_ROWS:
+        return None
+    with one_blas_thread():  # so that results do not depend on the number of cores
+        auc, p_value = _permute(left, right, seed)
+    moved = _compare_columns(names, left, right)
+    return ShiftTest(auc, p_value, len(left), len(right), moved)
 
+
+def _share_columns(reference: View, batch: View) -> tuple[list[str], Floats, Floats]:
+    """Return the columns that both views have, and how many labels are to be expected by them."""
     names = [name for name in reference.names if name in batch.names]
     if not names:
         raise InputError(
             "`reference` and `batch` must have a column in common, got "
             f"{', '.join(reference.names)} and {', '.join(batch.names)}."
         )
-    left, right = (view.columns(names)[sample_rows(len(view), seed)] for view in (reference, batch))
-    if min(len(left), len(right)) < MIN_ROWS:
-        return None
+    left, right = reference.columns(names), batch.columns(names)
+    is_label = [name.startswith(LABEL_MARK) for name in names]
+    if any(is_label):
+        names = [*names, N_EXPECTED]
+        left, right = (np.column_stack([v, v[:, is_label].sum(axis=1)]) for v in (left, right))
+    return names, left, right
+
+
+def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]:
+    """Return the AUC that the distance of two samples stands for, and its permutation p-value.
+
+    The distance is Mahalanobis' between the means of columns and their squares, with a ridge
+    (Hotelling's statistic). A random part of all rows is as far from the rest as chance takes it:
+    what is beyond the mean of such distances is due to the shift. Two normal populations at a
+    distance d are told apart with an AUC of Phi(d / sqrt 2).
+    """
+    n, n_all = len(batch), len(reference) + len(batch)
+    values = np.concatenate([reference, batch])
+    rows = Separator(*_standardise(values), np.empty(0)).design(values)[:, :-1]
+    centre, scale = _standardise(rows)
+    rows = (rows - centre) / scale
+    covariance = rows.T @ rows / n_all + RIDGE * np.eye(rows.shape[1])
+    rows = np.linalg.solve(np.linalg.cholesky(covariance), rows.T)
     rng = np.random.default_rng(seed)
-    learned, judged = zip(*(_halve(values, rng) for values in (left, right)), strict=True)
-    with one_blas_thread():  # so that results do not depend on the number of cores
-        scores = Separator.fit(*learned, balanced=True)
-        found = mannwhitneyu(
-            scores.log_odds(judged[1]), scores.log_odds(judged[0]), alternative="greater"
-        )
-    auc = float(found.statistic) / (len(judged[0]) * len(judged[1]))
-    moved = _compare_columns(names, left, right)
-    return ShiftTest(auc, float(found.pvalue), len(left), len(right), moved)
+    is_part = np.zeros((n_all, N_PERMUTED + 1))
+    is_part[n_all - n :, 0] = 1
+    for column in is_part.T[1:]:
+        column[rng.permutation(n_all)[:n]] = 1
+    # The batch's mean is a part (N - n) / N of the way from the rest's to the common one, 0.
+    distances = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
+    p_value = float((distances >= distances[0] * (1 - 1e-9)).mean())
+    squared = max(0.0, float(distances[0] - distances[1:].mean()))
+    return float(ndtr((squared / 2) ** 0.5)), p_value
 
 
 def compare_means(reference: View, batch: View) -> tuple[float, list[str]]:
@@ -246,26 +280,19 @@ def compare_means(reference: View, batch: View) -> tuple[float, list[str]]:
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.
     """
-    names = [name for name in reference.names if name in batch.names]
-    left, right = reference.columns(names), batch.columns(names)
-    is_label = [name.startswith(label_column("")[:2]) for name in names]
-    if any(is_label):
-        names = [*names, N_EXPECTED]
-        left, right = (np.column_stack([v, v[:, is_label].sum(axis=1)]) for v in (left, right))
-    values = np.concatenate([left, right])
-    scale = values.std(axis=0)
-    scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf  # a constant says nothing
+    names, left, right = _share_columns(reference, batch)
+    _, scale = _standardise(np.concatenate([left, right]))
     z = np.abs(right.mean(axis=0) - left.mean(axis=0)) / scale
     order = np.argsort(-z, kind="stable")
-    first = order[0]
-    bound = permutation_bound(left[:, first], right[:, first])
+    bound = permutation_bound(left[:, order[0]], right[:, order[0]])
     return min(1.0, len(names) * bound), [names[j] for j in order]
 
 
-def _halve(values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    order = rng.permutation(len(values))
-    half = len(values) // 2
-    return values[order[:half]], values[order[half:]]
+def _standardise(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each column, infinite for one that is constant."""
+    scale = values.std(axis=0)
+    scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf
+    return values.mean(axis=0), scale
 
 
 @dataclass(frozen=True)
@@ -288,18 +315,11 @@ class Separator:
     """On the squares of all coefficients but the intercept, whose columns are standardised."""
 
     @classmethod
-    def fit(cls, reference: Floats, batch: Floats, *, balanced: bool = False) -> Separator:
+    def fit(cls, reference: Floats, batch: Floats) -> Separator:
         """Learn from instances of both, (n, k) each."""
         values = np.concatenate([reference, batch])
-        scale = values.std(axis=0)
-        scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf  # a constant says nothing
-        start = cls(values.mean(axis=0), scale, np.empty(0))
-        model = LogisticRegression(
-            C=1 / cls.PENALTY,
-            class_weight="balanced" if balanced else None,
-            solver="newton-cholesky",
-            max_iter=200,
-        )
+        start = cls(*_standardise(values), np.empty(0))
+        model = LogisticRegression(C=1 / cls.PENALTY, solver="newton-cholesky", max_iter=200)
         is_batch = np.repeat([0, 1], [len(reference), len(batch)])
         model.fit(start.design(values)[:, :-1], is_batch)
         coefficients = np.append(model.coef_[0], model.intercept_)
