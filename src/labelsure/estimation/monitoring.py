@@ -29,7 +29,8 @@ from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums
 from labelsure.estimation._few_labels import read_few_labels
-from labelsure.estimation._shift import MAX_ROWS, View, compare_means, keep_marginals
+from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
+from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import EXACT, check_empty, get_metric
 
@@ -163,8 +164,8 @@ def monitor(
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
         raise InputError(
-            "`reference` must be given for a cross-fitted model or one that was not fitted, got "
-            "None: nothing is known of the inputs that its one model sees. Pass a batch of usual "
+            "`reference` must be given for a cross-fitted model, got None: nothing is "
+            "known of the inputs that its one model sees. Pass a batch of usual "
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
         )
     labelled = dict(labels or {})
@@ -176,7 +177,7 @@ def monitor(
     part = read_number(error, "error", 0, 1, ends="()") / n_parts
     if bound is None and labelled:
         bound = _limit_calibration(judge, LIMIT_PARTS * part)
-    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[View](), []
+    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
         table, features = judge._read_batch(dist, Y_pred)
@@ -186,7 +187,7 @@ def monitor(
         found = judge._estimate_sums(sums, level=level)
         p_value, p_limit, moved = np.nan, np.nan, ""
         if known is not None:
-            views.append(View.of_batch(dist, table))
+            views.append(table._view(sample_rows(len(table))))
             p_limit = part * float(spend(number))
             p_value, names = _compare_windows(known, views)
             moved = ", ".join(names) if p_value < p_limit else ""
@@ -255,16 +256,17 @@ class Gamblers:
         return (N_STEPS - n_shown + 1) / N_STEPS if n_shown else 1.0
 
 
-def _compare_windows(known: View, views: list[View]) -> tuple[float, list[str]]:
+def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
     """Compare the last chunk, and the last 2, 4, 8, ... together up to 2,000 rows, with `known`."""
+    import pandas as pd
+
     found, size, window = [], 1, views[-1]
     while True:
         found.append(compare_means(known, window))
         if len(window) >= MAX_ROWS or size >= len(views):
             break
         size *= 2
-        recent = views[-size:]
-        window = View(window.names, np.concatenate([view.values for view in recent]))
+        window = pd.concat(views[-size:])
     p_value, moved = min(found, key=lambda pair: pair[0])
     return min(1.0, len(found) * p_value), moved[:N_MOVED]
 
@@ -293,14 +295,14 @@ def _read_labels(
 
 def _limit_calibration(judge: Any, error: float) -> float:
     """Return a lower confidence limit of the mean accuracy on the calibration set."""
-    sample = judge._labelled_sample() if judge._can_compare else None
-    if sample is None:
+    if not judge._can_compare:
         raise InputError(
-            "`bound` must be given with `labels` for a cross-fitted model or one that was not "
-            "fitted, got None: its calibration accuracy is not that of the one model."
+            "`bound` must be given with `labels` for a cross-fitted model, got None: its "
+            "calibration accuracy is not that of the one model."
         )
+    _, accuracy = judge._compare_estimates()
     is_exact = get_metric(judge.metric) == EXACT
-    outcomes = make_generator(0).permutation(sample.accuracy)  # rows of a file may be sorted
+    outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
     limit = MEAN_TESTS["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
     return float(limit)
 
@@ -313,13 +315,14 @@ def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
     return keep_marginals(chunk), None
 
 
-def _read_reference(reference: Any, estimator: Any) -> tuple[Any, View | None]:
+def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame | None]:
     """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
     judge = getattr(estimator, "accuracy_estimator_", estimator)
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
-        return judge, View.of_batch(dist, judge._read_batch(dist, Y_pred)[0])
-    return judge, judge._labelled_sample().view if judge._can_compare else None
+        table = judge._read_batch(dist, Y_pred)[0]
+        return judge, table._view(sample_rows(len(table)))
+    return judge, judge._calibration_view() if judge._can_compare else None
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:
