@@ -21,7 +21,7 @@ import labelsure as ls
 from benchmarks.batches import KINDS, STRENGTH, Data, classifiers, load, train_size
 from benchmarks.calibration import markdown
 from benchmarks.measured_page import show_measured
-from labelsure.estimation._shift import View, compare_views
+from labelsure.estimation._shift import compare_views
 
 SETS = ("emotions", "scene", "yeast", "stare", "enron", "slashdot", "medical", "cal500", "flags")
 SIZES = (50, 200, 1000)
@@ -48,8 +48,7 @@ def measure(data: Data, number: int) -> list[tuple]:
         ]
     )
     judge = found[0]
-    table = judge._read_batch(later, None)[0]
-    view = View.of_batch(later, table, rows=np.arange(len(pool)))
+    view = judge._read_batch(later, None)[0]._view()
     rows = []
     for kind, score in KINDS.items():
         for size in SIZES:
@@ -61,7 +60,7 @@ def measure(data: Data, number: int) -> list[tuple]:
                     weights = np.exp(STRENGTH * (values - values.mean()) / values.std())
                     chosen = rng.choice(len(pool), size, p=weights / weights.sum())
                 off = np.abs(errors[:, chosen].mean(axis=1)).max()
-                test = compare_views(judge.calibration_sample_.view, view.take(chosen))
+                test = compare_views(judge._calibration_view(), view.iloc[chosen])
                 rows.append((data.name, kind, size, off, test.found, test.p_value, test.auc))
     return rows
 

@@ -156,8 +156,8 @@ def monitor(
     >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
     >>> table[["estimated", "p_value", "accuracy", "accuracy_high", "bound", "alert"]].round(2)
        estimated  p_value  accuracy  accuracy_high  bound   alert
-    0       0.57      1.0       NaN           1.00   0.52    none
-    1       0.29      0.0      0.35           0.59   0.52  inputs
+    0       0.57      1.0       NaN            1.0   0.53    none
+    1       0.29      0.0      0.35            0.6   0.53  inputs
     """
     import pandas as pd
 
