@@ -133,7 +133,7 @@ def write_bounds(P, bound, n_labels, bounds):
     bounds[UNSEEN_MASS] = rest_high
     bounds[LARGEST_UNSEEN] = unseen
     # Where nothing unseen has any probability, also the labelsets that are not listed are known.
-    bounds[N_CERTAIN] = (P > unseen).sum() if unseen > 0.0 else np.inf
+    bounds[N_CERTAIN] = (unseen < P).sum() if unseen > 0.0 else np.inf
 
 
 @inner

@@ -392,22 +392,33 @@ class ChainMixture(Mixture):
         return TopLabelsets(labelsets, logs, np.maximum(best.log_high, logs))
 
     def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
-        if metric == EXACT:  # which needs no engine
-            return LabelsetDistribution._expected(self, metric, guesses, empty)
+        return self._expected_each([metric], guesses, empty)[0]
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
         if self._is_dense:
-            return self._dense._expected(metric, guesses, empty)
+            return self._dense._expected_each(metrics, guesses, empty)
         given = np.asarray(guesses)
+        # Exact match needs no engine.
+        searched = [metric for metric in metrics if metric != EXACT]
+        found: dict[Metric, Expected] = {}
+        if searched:
+            needs = (need_expected(self._engine.sampled_tolerance, searched, empty, given),)
+            question = Question(unseen=self._engine.tolerance, needs=needs)
 
-        def answer(rows: Indices, view: View) -> Any:
-            found = [view.expected(metric, Y, empty) for Y in each_guess(given[rows])]
-            value, low, high = (
-                np.stack([getattr(one, name) for one in found], axis=1)
-                for name in ("value", "low", "high")
-            )
-            return Expected(value, low, high, found[0].method)
+            def answer(rows: Indices, view: View) -> tuple[Expected, ...]:
+                """Guess by guess: metrics share what is known of one."""
+                by_guess = [
+                    [view.expected(metric, Y, empty) for metric in searched]
+                    for Y in each_guess(given[rows])
+                ]
+                return tuple(map(_stack_guesses, zip(*by_guess, strict=True)))
 
-        needs = (need_expected(self._engine.sampled_tolerance, [metric], empty, given),)
-        return self._ask(Question(unseen=self._engine.tolerance, needs=needs), answer)
+            found = dict(zip(searched, self._ask(question, answer), strict=True))
+        if EXACT in metrics:
+            found[EXACT] = LabelsetDistribution._expected(self, EXACT, guesses, empty)
+        return [found[metric] for metric in metrics]
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
@@ -475,6 +486,14 @@ class ChainMixture(Mixture):
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         return self._dense._best(metric, empty) if self._is_dense else None
+
+
+def _stack_guesses(found: Sequence[Expected]) -> Expected:
+    """Put the answers for several guesses beside each other, (n, g)."""
+    value, low, high = (
+        np.stack([getattr(one, name) for one in found], axis=1) for name in ("value", "low", "high")
+    )
+    return Expected(value, low, high, found[0].method)
 
 
 MAX_TIED = 2**12  # of labelsets with equal probabilities so many are compared by their codes

@@ -16,7 +16,7 @@ from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift import ViewSample, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices
+from labelsure.labelsets.rows import make_sparse, read_guesses, show_names, to_indices
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._assessment import Assessment, assess_table
 
@@ -312,13 +312,10 @@ class InstanceSample:
     def _describe_best(self, dist: LabelsetDistribution) -> list[list[Any]]:
         """Return for each instance its best labelsets, with probability and expected accuracies."""
         best = dist.top(min(N_BEST, 2 ** min(dist.n_labels, 10)))
-        expected = np.stack(
-            [
-                dist.expected(metric, best.labelsets, empty=self.empty).value
-                for metric in self.metrics
-            ],
-            axis=-1,
-        ).round(N_DIGITS)
+        shape = len(dist), dist.n_labels
+        guesses = read_guesses(best.labelsets, "best", *shape, sparse=dist.sparse_rows)
+        found = dist._expected_each(self.metrics, guesses, self.empty)
+        expected = np.stack([one.value for one in found], axis=-1).round(N_DIGITS)
         ranks = [to_indices(best.labelsets[:, rank]) for rank in range(best.labelsets.shape[1])]
         return [
             [
