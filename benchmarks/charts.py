@@ -1,8 +1,9 @@
-"""Charts of the evidence pages, drawn from the CSV files that the benchmarks wrote.
+"""Charts of the site, drawn from the CSV files that the benchmarks wrote.
 
     python -m benchmarks.charts
 
-One colour for each way in all charts; SVG with a transparent ground for light and dark pages.
+One style, one colour for each candidate (that of the study's figures) and for each way; SVG with a
+transparent ground and grey text, which are readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ import numpy as np
 import pandas as pd
 
 import labelsure as ls
+from labelsure._runtime.plots import PALETTE, STYLES
+from labelsure.study.figures import EXAMPLES, full_name, plot_candidates
+from labelsure.study.paper import published_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 METRICS = {"exact": "exact match", "hamming": "Hamming", "jaccard": "Jaccard", "f1": "F1"}
-COLOURS = ("#4477AA", "#EE7733", "#228833", "#AA3377")
+COLOURS = PALETTE[:6]
 INK = "#7a7f87"  # readable on white and on black
 STYLE = {
     "svg.hashsalt": "labelsure",
     "font.size": 9,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     **dict.fromkeys(
@@ -54,7 +60,7 @@ def thresholds() -> None:
         "top_k": "top k",
     }
     groups = {"the_six_sets": "six sets", "further_sets": "further sets"}
-    figure, axes = plt.subplots(2, 4, figsize=(9, 4), sharex=True, sharey=True)
+    figure, axes = plt.subplots(2, 4, figsize=(8, 4), sharex=True, sharey=True)
     for row, (file, group) in zip(axes, groups.items(), strict=True):
         found = read(f"thresholds_on_the_whole_{file}").set_index(["metric", "way", "against"])
         for ax, (metric, title) in zip(row, METRICS.items(), strict=True):
@@ -78,7 +84,7 @@ def joints() -> None:
     found = read("joints").dropna(subset="difference")
     found = found[found["source"] != "marginals alone"]
     sources = list(found["source"].unique())
-    figure, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
+    figure, axes = plt.subplots(1, 4, figsize=(8.4, 3.2), sharey=True)
     titles = ("log-likelihood", "exact match", "Jaccard", "calibration error (exact match)")
     for ax, measure, title in zip(axes, found["measure"].unique(), titles, strict=False):
         ax.axvline(0, color=INK, linewidth=0.8)
@@ -104,9 +110,9 @@ def batches() -> None:
     ways |= {"ours": "estimate", "ours weighted": "importance weights"}
     ways |= {"ours, 30 labels": "30 random labels"}
     shifts = [name.partition(":")[0] for name in found["shift"].unique()]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True)
     places = np.arange(len(shifts))
-    colours = (INK, "#CCBB44", *COLOURS[:3])
+    colours = (INK, COLOURS[5], *COLOURS[:3])
     for k, (method, label) in enumerate(ways.items()):
         rows = found[found["method"] == method]
         shift = places + 0.12 * (k - 2)
@@ -123,31 +129,214 @@ def batches() -> None:
     save(figure, "batches")
 
 
-def candidates() -> None:
-    """Each candidate along two ways from the uniform distribution to a point mass, K = 16."""
-    share = np.linspace(0, 1, 101)[:, None]
-    uniform, point, pair = np.full(16, 1 / 16), np.eye(16)[0], np.repeat([0.5, 0.0], [2, 14])
-    ways = {
-        "uniform to a point mass": (1 - share) * uniform + share * point,
-        "two equal labelsets to a point mass": (1 - share) * pair + share * point,
-    }
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
-    for ax, (title, joints) in zip(axes, ways.items(), strict=True):
-        found = ls.confidence(ls.DenseDistribution(joints))
-        for colour, name in zip((*COLOURS, "#66CCEE", "#CCBB44"), found.columns[:6], strict=True):
-            label = "GI, CS" if name == "GI" else name
-            ax.plot(joints.max(axis=1), found[name], color=colour, label=label)
-        ax.set_title(title, fontsize=9)
-        ax.set_xlabel("probability of the most probable labelset")
-    axes[0].set_ylabel("confidence")
-    axes[1].legend(frameon=False)
+CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "GI")
+
+
+def candidate_colour(name: str) -> str:
+    return PALETTE[CANDIDATES.index(name)]
+
+
+def candidate_examples() -> None:
+    """Six distributions over the eight labelsets of three labels, and what each candidate says."""
+    figure, axes = plt.subplots(
+        2, 6, figsize=(8.2, 3.4), sharex="row", sharey="row", height_ratios=(2, 3)
+    )
+    for (top, below), (title, weights) in zip(axes.T, EXAMPLES.items(), strict=True):
+        joint = np.sort(weights)[::-1] / sum(weights)
+        top.bar(range(8), joint, color=INK)
+        top.set_title(title.partition(") ")[2])
+        top.set_xticks([])
+        found = ls.confidence(ls.DenseDistribution([joint]))[list(CANDIDATES)].iloc[0]
+        colours = [candidate_colour(name) for name in CANDIDATES]
+        below.barh(range(6), found, color=colours)
+        for place, value in enumerate(found):
+            below.text(value + 0.05, place, f"{value:.2f}", va="center", fontsize=8)
+        below.set(xlim=(0, 1.5), xticks=(0, 1))
+    axes[0, 0].set_ylabel("probability")
+    axes[1, 0].set_yticks(range(6), [*CANDIDATES[:-1], "GI, CS"])
+    axes[1, 0].invert_yaxis()
+    figure.supxlabel("confidence", fontsize=9)
     figure.tight_layout()
-    save(figure, "candidates")
+    save(figure, "candidate_examples")
+
+
+def candidate_curves() -> None:
+    """Draw the curves of the paper: each candidate over a distribution of three elements."""
+    save(plot_candidates(), "candidate_curves")
+
+
+def dots(ax: plt.Axes, place: int, values: pd.Series, colour: str) -> None:
+    """Draw a dot for each case and their mean."""
+    ax.plot(values, [place] * len(values), "o", color=INK, alpha=0.4, markersize=4)
+    ax.plot(values.mean(), place, "D", color=colour, markersize=6)
+
+
+def paper_correlations() -> None:
+    """Kendall's tau of each candidate in the paper: data sets and classifiers, and their mean."""
+    found = published_table("correlations").set_index(["metric", "candidate"])["correlation"]
+    figure, axes = plt.subplots(1, 3, figsize=(8, 2.2), sharey=True, sharex=True)
+    for ax, metric in zip(axes, ("exact", "hamming", "jaccard"), strict=True):
+        for place, name in enumerate(CANDIDATES[:4]):
+            dots(ax, place, found.loc[metric, name], candidate_colour(name))
+        ax.set_title(METRICS[metric])
+    axes[0].set_yticks(range(4), [full_name(name) for name in CANDIDATES[:4]])
+    axes[0].invert_yaxis()
+    figure.supxlabel("Kendall's tau with the accuracy of the prediction", fontsize=9)
+    figure.tight_layout()
+    save(figure, "paper_correlations")
+
+
+def calibration() -> None:
+    """Calibration error of every model of accuracy: a dot for each of the six sets, their mean."""
+    found = read("calibration_expected_calibration_error_of_every_model")
+    found = found.set_index(["metric", "model", "features"])
+    models = [("plugin", "expected")]
+    models += [("ridge", name) for name in ("expected", *CANDIDATES[:5], "CS", "mix", "full")]
+    names = ["expected accuracy, nothing fitted", "expected accuracy, fitted"]
+    names += [f"{name}, fitted" for name in (*CANDIDATES[:5], "CS")]
+    names += ["mix: six candidates", "full: the default"]
+    figure, axes = plt.subplots(1, 3, figsize=(8, 3), sharey=True)
+    for ax, metric in zip(axes, ("exact", "hamming", "jaccard"), strict=True):
+        for place, model in enumerate(models):
+            colour = COLOURS[1] if place == 0 else COLOURS[0]
+            dots(ax, place, found.loc[(metric, *model)], colour)
+        ax.set_title(METRICS[metric])
+        ax.set_xlim(left=0)
+    axes[0].set_yticks(range(len(models)), names)
+    axes[0].invert_yaxis()
+    figure.supxlabel("expected calibration error (what chance adds is in it)", fontsize=9)
+    figure.tight_layout()
+    save(figure, "calibration")
+
+
+def hold_out() -> None:
+    """F1 of the model and width of its interval by the share of rows held out."""
+    found = read("hold_out")
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+    for number, (name, rows) in enumerate(found.groupby("set", sort=False)):
+        style = {"color": COLOURS[number], "linestyle": STYLES[number], "marker": "o"}
+        axes[0].plot(rows["held out"], rows["F1"], label=name, markersize=4, **style)
+        axes[1].plot(rows["held out"], rows["width"], markersize=4, **style)
+    axes[0].set(xlabel="share held out", ylabel="mean F1 of the model")
+    axes[1].set(xlabel="share held out", ylabel="width of the 95% interval")
+    figure.legend(loc="upper center", ncols=5, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.9))
+    save(figure, "hold_out")
+
+
+def recalibration() -> None:
+    """Calibration error of expected accuracy before and after recalibration, means over sets."""
+    kinds = {"none": "not recalibrated", "temperature": "temperature scaling"}
+    kinds |= {"labels": "label-wise calibration"}
+    shades = (COLOURS[1], COLOURS[0], COLOURS[2])
+    models = {"Indep": "independent labels", "Trellis": "trellis", "ECC": "chains"}
+    files = {"the_six_sets": "six sets", "further_sets": "further sets"}
+    figure, axes = plt.subplots(2, 4, figsize=(8.2, 3.6), sharey=True, sharex="col")
+    for row, (file, group) in zip(axes, files.items(), strict=True):
+        found = read(f"recalibration_{file}_each_of_them")
+        found = found.groupby(["classifier", "kind"]).mean(numeric_only=True)
+        for ax, (metric, title) in zip(row, METRICS.items(), strict=True):
+            for colour, (kind, label) in zip(shades, kinds.items(), strict=True):
+                there = [(k, name) for k, name in enumerate(models) if (name, kind) in found.index]
+                values = [found.loc[(name, kind), f"error {metric}"] for _, name in there]
+                ax.plot(values, [k for k, _ in there], "o", color=colour, label=label)
+            ax.set_title(f"{title}, {group}")
+            ax.set_xlim(left=0)
+            ax.set_yticks(range(3), list(models.values()))
+    axes[0, 0].invert_yaxis()
+    figure.supxlabel("calibration error of expected accuracy", fontsize=9)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="upper center", ncols=3)
+    figure.tight_layout(rect=(0, 0, 1, 0.93))
+    save(figure, "recalibration")
+
+
+def decisions() -> None:
+    """Default decisions minus each threshold rule, by metric: a dot for each set and model."""
+    found = read("decisions")
+    rules = {"0.5": "0.5", "one threshold": "one tuned"}
+    rules |= {"threshold for each label": "one for each label"}
+    figure, axes = plt.subplots(1, 4, figsize=(8.2, 2.2), sharey=True)
+    for ax, (metric, title) in zip(axes, METRICS.items(), strict=True):
+        rows = found[found["metric"] == metric]
+        ax.axvline(0, color=INK, linewidth=0.8)
+        for place, rule in enumerate(rules):
+            dots(ax, place, rows["default"] - rows[rule], COLOURS[0])
+        ax.set_title(title)
+    axes[0].set_yticks(range(3), list(rules.values()))
+    axes[0].invert_yaxis()
+    figure.supxlabel("accuracy of the default decision minus that of thresholds", fontsize=9)
+    figure.tight_layout()
+    save(figure, "decisions")
+
+
+def coverage() -> None:
+    """Coverage of 95% intervals without a shift, by set and size of the batch."""
+    found = read("batches_coverage")
+    figure, ax = plt.subplots(figsize=(6, 3))
+    ax.axvline(95, color=INK, linewidth=0.8)
+    for number, column in enumerate(found.columns[3:]):
+        values = pd.to_numeric(found[column].str.rstrip("%"), errors="coerce")
+        label = f"batches of {column.partition(', ')[2]}"
+        places = np.arange(len(found)) + 0.2 * (number - 1)
+        ax.plot(values, places, "os^"[number], color=COLOURS[number], label=label, markersize=5)
+    ax.set_yticks(range(len(found)), found["set"] + " (" + found["calibration"].astype(str) + ")")
+    ax.invert_yaxis()
+    ax.set_xlim(90, 100.5)
+    ax.set_xlabel("coverage of 95% intervals, %")
+    figure.legend(loc="upper center", ncols=3, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.93))
+    save(figure, "coverage")
+
+
+def acceptance() -> None:
+    """Share of predictions accepted, and share of policies that miss their target."""
+    found = read("acceptance")
+    found["case"] = found["metric"].map(METRICS) + ", n = " + found["n"].map("{:,}".format)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    cases = list(dict.fromkeys(found.sort_values(["metric", "n"])["case"]))
+    for offset, (group, marker) in enumerate({"chosen on": "o", "confirmed on": "s"}.items()):
+        rows = found[found["sets"] == group].set_index("case").loc[cases]
+        places = np.arange(len(cases)) + 0.2 * (offset - 0.5)
+        for way, colour in {"": COLOURS[0], "z-test ": COLOURS[1]}.items():
+            label = ("policy" if not way else "z-test, no guarantee") + f", sets {group}"
+            style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 5}
+            axes[0].plot(rows[f"{way}accepted"], places, label=label, **style)
+            axes[1].plot(rows[f"{way}failed %"], places, **style)
+    axes[0].set_yticks(range(len(cases)), cases)
+    axes[0].invert_yaxis()
+    axes[0].set(xlabel="share of predictions accepted", xlim=(0, None))
+    axes[1].axvline(5, color=INK, linewidth=0.8)
+    axes[1].set(xlabel="policies that miss the target, % (5 allowed)", xlim=(-0.2, None))
+    figure.legend(loc="upper center", ncols=2, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.87))
+    save(figure, "acceptance")
+
+
+def study_wide() -> None:
+    """Kendall's tau of TG, SE and CE minus that of HP, by classifier and metric."""
+    found = read("study_wide")
+    classifiers = list(found["classifier"].unique())
+    figure, axes = plt.subplots(1, 3, figsize=(8, 3), sharey=True, sharex=True)
+    for ax, (metric, rows) in zip(axes, found.groupby("metric", sort=False), strict=True):
+        ax.axvline(0, color=INK, linewidth=0.8)
+        for number, name in enumerate(("TG", "SE", "CE")):
+            places = np.arange(len(classifiers)) + 0.22 * (number - 1)
+            style = {"color": candidate_colour(name), "fmt": "os^"[number], "markersize": 4}
+            label = full_name(name) if ax is axes[0] else None
+            ax.errorbar(rows[name], places, xerr=rows[f"{name} half-width"], label=label, **style)
+        ax.set_title(metric)
+    axes[0].set_yticks(range(len(classifiers)), classifiers)
+    axes[0].invert_yaxis()
+    figure.supxlabel("Kendall's tau minus that of highest probability (HP)", fontsize=9)
+    figure.legend(loc="upper center", ncols=3, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "study_wide")
 
 
 if __name__ == "__main__":
+    charts = (thresholds, joints, batches, candidate_examples, candidate_curves)
+    charts += (paper_correlations, calibration, hold_out, recalibration, decisions, coverage)
+    charts += (acceptance, study_wide)
     with mpl.rc_context(STYLE):
-        thresholds()
-        joints()
-        batches()
-        candidates()
+        for draw in charts:
+            draw()

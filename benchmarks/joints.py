@@ -86,7 +86,6 @@ def sources() -> dict[str, object]:
         "chain": ls.ProbabilisticClassifierChain(learner, random_state=0),
         "ensemble of 10 chains": ls.EnsembleOfClassifierChains(learner, random_state=0),
         "powerset": ls.LabelPowerset(learner, random_state=0),
-        "Bernoulli mixture": ls.classifiers.ConditionalBernoulliMixture(random_state=0),
         LAYER: ls.RecalibratedClassifier(learner, "dependence", random_state=0),
     }
 
@@ -205,13 +204,6 @@ def own_split_of_scene(folder: Path) -> str:
     choices: dict[str, dict[str, object]] = {
         PLAIN: {f"C = {k.C:g}": ls.BinaryRelevance(k) for k in learners},
         "powerset": {f"C = {k.C:g}": ls.LabelPowerset(k, random_state=0) for k in learners},
-        "Bernoulli mixture": {
-            f"C = {C:g}, {K} components": ls.classifiers.ConditionalBernoulliMixture(
-                K, C=C, random_state=0
-            )
-            for C in strengths
-            for K in (5, 15, 30)
-        },
     }
     lines = ["| scene's own split | chosen | log P | exact |", "|---|---|---|---|"]
     for source, models in choices.items():

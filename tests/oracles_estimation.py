@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import pairwise
 from statistics import NormalDist
@@ -208,3 +209,38 @@ def thresholded_confidence(known, accuracy, new):
     if n_above == 0:
         return sum(1 for confidence in new if confidence > ranked[0]) / len(new)
     return sum(1 for confidence in new if confidence >= ranked[n_above - 1]) / len(new)
+
+
+def permutation_tail(reference, batch):
+    """The chance that a random part of all values has a sum as large, or as small: twice the less.
+
+    All parts of the size of the batch are listed.
+    """
+    values = [*reference, *batch]
+    parts = [sum(part) for part in itertools.combinations(values, len(batch))]
+    above = sum(part >= sum(batch) - 1e-9 for part in parts) / len(parts)
+    below = sum(part <= sum(batch) + 1e-9 for part in parts) / len(parts)
+    return min(1.0, 2 * min(above, below))
+
+
+def spent(chunk):
+    """The part of the level that chunk 1, 2, ... gets."""
+    return 1 / (1 + math.log(chunk)) - 1 / (1 + math.log(chunk + 1))
+
+
+def capital_against(mean, chunks, share, n_stakes=7):
+    """What gamblers have who bet that outcomes are below the mean, after chunks of outcomes.
+
+    One begins at each chunk with a part of 1, shared equally by the stakes 0.98, 0.49, ... of what
+    the worst outcome, 1 + share, can cost; parts of chunks to come are kept.
+    """
+    total = 0.0
+    for first in range(len(chunks)):
+        for k in range(n_stakes):
+            stake = 0.98 / 2**k / max(1 + share - mean, 0.001)
+            capital = spent(first + 1) / n_stakes
+            for outcomes in chunks[first:]:
+                for outcome in outcomes:
+                    capital *= 1 + stake * (mean - outcome)
+            total += capital
+    return total + 1 - sum(spent(t + 1) for t in range(len(chunks)))

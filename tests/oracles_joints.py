@@ -3,8 +3,6 @@
 Nothing of the package is imported here.
 """
 
-import math
-
 from oracles import all_labelsets, code_of, joint_of_independent
 
 
@@ -38,22 +36,3 @@ def collision_of_components(p, weights):
                 agree *= a * b + (1 - a) * (1 - b)
             total += w * v * agree
     return total
-
-
-def bernoulli_components(x, y, gate, labels):
-    """Weight times P(y) of each component, by logistic functions of x with intercepts last."""
-    n_components = len(labels)
-    features = [*x, 1.0]
-    scores = [
-        sum(value * gate[i][k] for i, value in enumerate(features)) for k in range(n_components)
-    ]
-    total = sum(math.exp(score) for score in scores)
-    found = []
-    for k in range(n_components):
-        product = math.exp(scores[k]) / total
-        for j, is_set in enumerate(y):
-            z = sum(value * labels[k][i][j] for i, value in enumerate(features))
-            p = 1 / (1 + math.exp(-z))
-            product *= p if is_set else 1 - p
-        found.append(product)
-    return found

@@ -30,8 +30,12 @@ digits = ls.load_dataset("digits")
 names = np.array(digits.label_names)
 train, rest = ls.split_dataset(digits, 0.85, random_state=1)
 cal, new = ls.split_dataset(rest, 0.5, random_state=1)
-clf = MLPClassifier(200, alpha=0.1, max_iter=500, random_state=0).fit(train.X, train.Y)
-model = ls.AccuracyAwareClassifier(FrozenEstimator(clf), "exact", region=0.95, random_state=0)
+clf = MLPClassifier(200, alpha=0.1, max_iter=500, random_state=0).fit(
+    train.X, train.Y
+)
+model = ls.AccuracyAwareClassifier(
+    FrozenEstimator(clf), "exact", region=0.95, random_state=0
+)
 model.fit(cal.X, cal.Y)
 print(model.estimate(new.X))
 print(f"actual exact match: {model.score(new.X, new.Y):.3f}")
@@ -56,7 +60,10 @@ shown = order[np.linspace(0, len(order) - 1, 8).astype(int)]
 figure, axes = plt.subplots(2, 4, figsize=(10, 7))
 for ax, row in zip(axes.flat, shown, strict=True):
     ax.imshow(new.X.to_numpy()[row].reshape(8, 8), cmap="gray_r")
-    certain, open_ = ", ".join(names[region.is_certain[row]]), ", ".join(names[region.is_open[row]])
+    certain, open_ = (
+        ", ".join(names[region.is_certain[row]]),
+        ", ".join(names[region.is_open[row]]),
+    )
     title = [fill(f"certain: {certain}", 28), fill(f"open: {open_}", 28)]
     ax.set_title("\n".join(title), fontsize=9)
     ax.axis("off")

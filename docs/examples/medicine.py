@@ -44,10 +44,16 @@ print(data)
 
 # %%
 known, new = ls.split_dataset(data, len(data) - 300, random_state=0)
-base = MultiOutputClassifier(LogisticRegression(C=1, max_iter=500, class_weight="balanced"))
+base = MultiOutputClassifier(
+    LogisticRegression(C=1, max_iter=500, class_weight="balanced")
+)
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", ls.ProbabilityWarning)  # codes that no case of a fold has
-    model = ls.AccuracyAwareClassifier(base, "f1", cv=5, random_state=0).fit(known.X, known.Y)
+    warnings.simplefilter(
+        "ignore", ls.ProbabilityWarning
+    )  # codes that no case of a fold has
+    model = ls.AccuracyAwareClassifier(base, "f1", cv=5, random_state=0).fit(
+        known.X, known.Y
+    )
     print(model.estimate(new.X))
     print(f"actual mean F1: {model.score(new.X, new.Y):.3f}")
 
@@ -60,7 +66,9 @@ with warnings.catch_warnings():
 # %%
 table = model.estimate_labels(new.X)
 table = table.sort_values("n_true", ascending=False)
-table[["n_predicted", "precision", "precision_low", "precision_high", "recall"]].head(8).round(2)
+table[
+    ["n_predicted", "precision", "precision_low", "precision_high", "recall"]
+].head(8).round(2)
 
 # %%
 Y_new, Y_pred = np.asarray(new.Y), model.predict(new.X)
@@ -68,7 +76,9 @@ hits = (Y_new * Y_pred).sum(axis=0)
 actual = hits / np.maximum(Y_pred.sum(axis=0), 1)
 often = Y_pred.sum(axis=0) >= 20
 rows = table.loc[np.array(data.label_names)[often]]
-inside = (rows["precision_low"] <= actual[often]) & (actual[often] <= rows["precision_high"])
+inside = (rows["precision_low"] <= actual[often]) & (
+    actual[often] <= rows["precision_high"]
+)
 print("codes that are predicted 20 times or more:")
 print(f"actual precision inside the interval for {inside.sum()} of {len(rows)}")
 
@@ -81,7 +91,9 @@ print(f"actual precision inside the interval for {inside.sum()} of {len(rows)}")
 # %%
 top = int(np.argmax(Y_new.sum(axis=0)))
 weights = np.where(Y_new[:, top] == 1, 3.0, 1.0)
-rows = np.random.default_rng(0).choice(len(Y_new), 500, p=weights / weights.sum())
+rows = np.random.default_rng(0).choice(
+    len(Y_new), 500, p=weights / weights.sum()
+)
 ward = new.take(rows)
 before, after = Y_new[:, top].mean(), ward.Y[:, top].mean()
 print(f"prevalence of {data.label_names[top]}: {before:.2f}, now {after:.2f}")

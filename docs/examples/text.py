@@ -40,7 +40,11 @@ FACETS = ("use::", "works-with::", "field::")
 def read_fields(text):
     """Yield the fields of each paragraph of a package list."""
     for paragraph in text.split("\n\n"):
-        yield dict(re.findall(r"^([\w-]+): ?(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE))
+        yield dict(
+            re.findall(
+                r"^([\w-]+): ?(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE
+            )
+        )
 
 
 def debian_packages():
@@ -54,17 +58,27 @@ def debian_packages():
     def read(pattern):
         for file in sorted((folder / "lists").glob(pattern)):
             cat = ["/usr/lib/apt/apt-helper", "cat-file", str(file)]
-            listed = subprocess.run(cat, check=True, capture_output=True).stdout.decode()
+            listed = subprocess.run(
+                cat, check=True, capture_output=True
+            ).stdout.decode()
             yield from read_fields(listed)
 
-    described = [fields for fields in read("*i18n_Translation-en*") if "Package" in fields]
-    texts = {fields["Package"]: fields["Description-en"] for fields in described}
+    described = [
+        fields
+        for fields in read("*i18n_Translation-en*")
+        if "Package" in fields
+    ]
+    texts = {
+        fields["Package"]: fields["Description-en"] for fields in described
+    }
     rows = {}
     for fields in read("*_Packages*"):
         tags = re.split(r",\s+", fields.get("Tag", ""))
         if "role::program" in tags and fields["Package"] in texts:
             rows[fields["Package"]] = (texts[fields["Package"]], tags)
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["text", "tags"]).sort_index()
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["text", "tags"]
+    ).sort_index()
 
 
 # %%
@@ -79,12 +93,21 @@ except (OSError, subprocess.SubprocessError):
 
 # %%
 if packages is not None:
-    wanted = packages["tags"].map(lambda tags: [t for t in tags if t.startswith(FACETS)])
-    frequent = [tag for tag, _ in Counter(t for tags in wanted for t in tags).most_common(26)]
+    wanted = packages["tags"].map(
+        lambda tags: [t for t in tags if t.startswith(FACETS)]
+    )
+    frequent = [
+        tag
+        for tag, _ in Counter(t for tags in wanted for t in tags).most_common(
+            26
+        )
+    ]
     kept = wanted.map(lambda tags: [t for t in tags if t in frequent])
     packages, kept = packages[kept.str.len() > 0], kept[kept.str.len() > 0]
     X, names = packages["text"], sorted(frequent)
-    Y = pd.DataFrame([[t in tags for t in names] for tags in kept], X.index, names).astype(int)
+    Y = pd.DataFrame(
+        [[t in tags for t in names] for tags in kept], X.index, names
+    ).astype(int)
     clf = make_pipeline(
         TfidfVectorizer(min_df=3, sublinear_tf=True, stop_words="english"),
         MultiOutputClassifier(LogisticRegression(C=10)),
@@ -94,7 +117,9 @@ else:
     X, names = digits.X, list(digits.label_names)
     Y = pd.DataFrame(digits.Y, X.index, names)
     clf = make_pipeline(MultiOutputClassifier(LogisticRegression(max_iter=500)))
-print(f"{len(X):,} rows, {len(names)} labels, {Y.to_numpy().sum(axis=1).mean():.2f} labels a row")
+print(
+    f"{len(X):,} rows, {len(names)} labels, {Y.to_numpy().sum(axis=1).mean():.2f} labels a row"
+)
 
 # %% [markdown]
 # Half of the rows train the classifier, a quarter calibrates labelsure, the rest is new. The
@@ -106,7 +131,9 @@ order = np.random.default_rng(0).permutation(len(X))
 train, cal, new = np.split(order, [len(X) // 2, 3 * len(X) // 4])
 clf.fit(X.iloc[train], Y.iloc[train])
 target = 0.8 if packages is not None else 0.9
-model = ls.AccuracyAwareClassifier(FrozenEstimator(clf), "f1", target=target, random_state=0)
+model = ls.AccuracyAwareClassifier(
+    FrozenEstimator(clf), "f1", target=target, random_state=0
+)
 model.fit(X.iloc[cal], Y.iloc[cal])
 print(model.summary_)
 
@@ -118,7 +145,9 @@ print(model.summary_)
 # %%
 print(model.estimate(X.iloc[new]))
 table = model.assess(X.iloc[new]).to_frame()
-table[["predicted", "estimated_accuracy", "accept"]].sort_values("estimated_accuracy").iloc[[0, -1]]
+table[["predicted", "estimated_accuracy", "accept"]].sort_values(
+    "estimated_accuracy"
+).iloc[[0, -1]]
 
 # %% [markdown]
 # ## Had we known

@@ -22,7 +22,8 @@ def main(path: str) -> None:
     axes.fill_between(table["chunk"], table["low"], table["high"], alpha=0.25, label="interval")
     axes.plot(table["chunk"], table["estimated"], "-o", label="estimated, without labels")
     axes.plot(table["chunk"], accuracy, "k--x", label="came out")
-    axes.plot(table["chunk"], table["band_low"], ":", color="0.3", label="alert below this")
+    alarms = table[table["alert"] != "none"]
+    axes.plot(alarms["chunk"], alarms["estimated"], "rs", mfc="none", ms=12, label="alarm: inputs")
     axes.set(xlabel="week", ylabel="mean Jaccard", title="Inputs that become harder")
     axes.legend()
     axes.figure.savefig(path, dpi=90)

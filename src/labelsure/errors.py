@@ -15,15 +15,59 @@ MAX_NAMES_LISTED = 30
 
 
 class LabelsureError(Exception):
-    """Base of all labelsure errors."""
+    """Base class of all errors that labelsure raises on purpose.
+
+    See Also
+    --------
+    InputError : An argument has the wrong shape, type or values.
+    DataError : A file or data set is missing or cannot be read.
+    TooLargeError : The request needs too much memory or time.
+
+    Examples
+    --------
+    >>> import labelsure as ls
+    >>> try:
+    ...     ls.load_dataset("emotion")
+    ... except ls.LabelsureError as error:
+    ...     print(error)
+    Unknown data set 'emotion'. Did you mean 'emotions'? Known: ...
+    """
 
 
 class InputError(LabelsureError, ValueError):
-    """An argument does not have the shape, type or values that the call needs."""
+    """An argument has the wrong shape, type or values.
+
+    It is a `ValueError` as well.
+
+    See Also
+    --------
+    DataError : The same for files and data sets.
+
+    Examples
+    --------
+    >>> import labelsure as ls
+    >>> ls.accuracy([[1, 0]], [[1, 0, 0]], "f1")
+    Traceback (most recent call last):
+        ...
+    labelsure.errors.InputError: ...
+    """
 
 
 class DataError(InputError):
-    """A data set that is not where it should be, or whose content cannot be read."""
+    """A file or data set is missing, damaged or cannot be read.
+
+    See Also
+    --------
+    InputError : The same for arguments.
+
+    Examples
+    --------
+    >>> import labelsure as ls
+    >>> ls.load("missing.labelsure")
+    Traceback (most recent call last):
+        ...
+    labelsure.errors.DataError: ...
+    """
 
 
 class RowsError(DataError):
@@ -32,9 +76,9 @@ class RowsError(DataError):
     Parameters
     ----------
     reasons
-        Why, by the row's place in the index of the table: for a file, where it stands, from 0.
+        Why each row cannot be used, by its index; for a file, by its position from 0.
     where
-        What the table is, e.g. the name of the file in quotes.
+        Name of the table, e.g. that of the file in quotes.
     """
 
     def __init__(self, reasons: dict[Any, str], where: str) -> None:
@@ -52,18 +96,18 @@ class RowsError(DataError):
 
 
 class UnknownNameError(InputError):
-    """A name (of a metric, a candidate, a data set, ...) that nothing is registered under."""
+    """Nothing is registered under this name of a metric, candidate, data set or option."""
 
 
 class NotEstimableError(LabelsureError, ValueError):
-    """The labelled instances do not say how accurate this batch is: there are too few like it.
+    """Too few calibration rows resemble the batch: its accuracy cannot be estimated from them.
 
     Parameters
     ----------
     message
         Why, and what to do.
     effective_size
-        How many labelled instances like these the weighted ones amount to.
+        Effective sample size of the importance-weighted calibration set.
     """
 
     def __init__(self, message: str, effective_size: float) -> None:
@@ -75,15 +119,34 @@ class NotEstimableError(LabelsureError, ValueError):
 
 
 class ShiftWarning(UserWarning):
-    """A batch is not like the instances that an estimate rests on."""
+    """A batch differs from the calibration set that its estimate rests on.
+
+    See Also
+    --------
+    shift_test : The test behind this warning.
+    AccuracyEstimator.estimate : Says how to handle shift.
+    """
 
 
 class UnseenValuesWarning(UserWarning):
-    """A column has values that the model does not know, or answers that cannot be counted."""
+    """A column has values that the model has not seen, or answers that cannot be counted."""
 
 
 class TooLargeError(LabelsureError, ValueError):
-    """The request would need more memory or time than is allowed; nothing was allocated."""
+    """The request needs more memory or time than is allowed; nothing was allocated.
+
+    See Also
+    --------
+    SparseIndependentLabels : Very many labels at the cost of the listed ones.
+
+    Examples
+    --------
+    >>> import labelsure as ls
+    >>> ls.IndependentLabels([[0.5] * 60]).probabilities()
+    Traceback (most recent call last):
+        ...
+    labelsure.errors.TooLargeError: ...
+    """
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameError:

@@ -1,9 +1,9 @@
 """Fitted models on disk, without pickle: skops, a JSON header and a list of our types.
 
-A saved model is a compressed zip file. Its first entry, `labelsure.json`, says what the file holds
-and what wrote it; the other entries are those of skops. The comment at its end is the SHA-256 of
-everything before it, which finds damage. It is no signature: whoever changes a file can change its
-checksum, so that types are compared with exact names before anything is built.
+A saved model is a compressed zip file: the entries of skops, and `labelsure.json`, which says what
+the file holds and what wrote it. The CRC-32 that zip keeps of every entry finds damage. It is no
+signature: whoever changes a file can change it too, so that types are compared with exact names
+before anything is built.
 
 May depend on `metrics` and what is below it.
 """
@@ -14,74 +14,65 @@ import io
 import json
 import platform
 import re
-import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure import __version__
-from labelsure._runtime.storage import checksum_bytes, first_line, read_bytes, write_output
+from labelsure._runtime.storage import first_line, read_bytes, write_output
 from labelsure.errors import DataError, InputError
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import METRICS, get_metric
 
 __all__ = ["Savable", "damaged", "load", "read_description"]
 
-OWN_TYPES = {
-    "AcceptPolicy": "labelsure.guarantees._policy",
-    "AccuracyAwareClassifier": "labelsure.model._aware_classifier",
-    "AccuracyEstimator": "labelsure.estimation._estimator",
-    "BinaryRelevance": "labelsure.classifiers._chain_classifiers",
-    "CalibrationSample": "labelsure.estimation._shift",
-    "ChainDependence": "labelsure.classifiers.recalibration",
-    "ClassifierTrellis": "labelsure.classifiers._trellis_classifier",
-    "ColumnRole": "labelsure.tables.features",
-    "ConditionalBernoulliMixture": "labelsure.classifiers._bernoulli_mixture",
-    "Dispersion": "labelsure.estimation._batch_estimates",
-    "EnsembleOfClassifierChains": "labelsure.classifiers._chain_classifiers",
-    "Estimate": "labelsure.estimation._batch_estimates",
-    "LabelCalibration": "labelsure.estimation._label_estimates",
-    "LabelPowerset": "labelsure.classifiers._powerset_classifier",
-    "LabelThresholds": "labelsure.guarantees._label_thresholds",
-    "LabelsetFrequencies": "labelsure.estimation._labelset_frequencies",
-    "LabelsetRegion": "labelsure.guarantees._labelset_region",
-    "LabelwiseCalibration": "labelsure.classifiers.recalibration",
-    "ModelCard": "labelsure.model._model_card",
-    "PluginModel": "labelsure.estimation._models",
-    "PrecomputedProbabilities": "labelsure.classifiers._precomputed",
-    "PredictionColumns": "labelsure.tables.predictions",
-    "ProbabilisticClassifierChain": "labelsure.classifiers._chain_classifiers",
-    "RecalibratedClassifier": "labelsure.classifiers._recalibrated_classifier",
-    "RidgeModel": "labelsure.estimation._models",
-    "TableColumns": "labelsure.tables.features",
-    "TemperatureScaling": "labelsure.classifiers.recalibration",
-    "View": "labelsure.estimation._shift",
-    "VoteSmoothing": "labelsure.classifiers.recalibration",
+_TYPES_BY_MODULE = {
+    "classifiers._chain_classifiers": (
+        "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
+    ),
+    "classifiers._powerset_classifier": "LabelPowerset",
+    "classifiers._precomputed": "PrecomputedProbabilities",
+    "classifiers._recalibrated_classifier": "RecalibratedClassifier",
+    "classifiers._trellis_classifier": "ClassifierTrellis",
+    "classifiers.recalibration": (
+        "ChainDependence LabelwiseCalibration TemperatureScaling VoteSmoothing"
+    ),
+    "estimation._accuracy_model": "RidgeModel",
+    "estimation._batch_estimates": "Estimate",
+    "estimation._estimator": "AccuracyEstimator",
+    "estimation._label_estimates": "LabelCalibration",
+    "estimation._labelset_frequencies": "LabelsetFrequencies",
+    "estimation.score_table": "ScoreTable",
+    "guarantees._label_thresholds": "LabelThresholds",
+    "guarantees._labelset_region": "LabelsetRegion",
+    "guarantees._policy": "AcceptPolicy",
+    "model._aware_classifier": "AccuracyAwareClassifier",
+    "model._model_card": "ModelCard",
+    "tables.features": "ColumnRole TableColumns",
+    "tables.predictions": "PredictionColumns",
 }
-"""Every type of this package that a fitted model consists of, and the module that defines it. Files
-name these types as `labelsure.X`, so that a class that moves changes one line here."""
+
+OWN_TYPES = frozenset(
+    f"labelsure.{module}.{name}"
+    for module, names in _TYPES_BY_MODULE.items()
+    for name in names.split()
+)
+"""Every type of this package that a fitted model consists of."""
 
 LOADERS = re.compile(
-    "(Bytearray|Bytes|ConstructorFromReduce|DType|DefaultDict|Dict|Function|Json|List|Loss|"
-    "MaskedArray|NdArray|Object|RandomGenerator|RandomState|Set|Slice|SparseMatrix|Tree|Tuple|"
-    "Type)Node"
+    "(Bytearray|Bytes|ConstructorFromReduce|DType|DefaultDict|Dict|Json|List|Loss|MaskedArray|"
+    "NdArray|Object|RandomGenerator|RandomState|Set|Slice|SparseMatrix|Tree|Tuple|Type)Node"
 )
-"""How skops may build a part. Methods, partial functions and operators call what a file tells them
-to and are never loaded; functions need `trust=`."""
+"""How skops may build a part. Functions, methods and operators are never loaded."""
 
 HEADER, SCHEMA = "labelsure.json", "schema.json"
-FORMAT, FORMAT_VERSION = "labelsure", 1  # later versions keep the first entry and the checksum
+FORMAT, FORMAT_VERSION = "labelsure", 1
 MIN_PROTOCOL = 2  # of skops; no file of ours has an older one
-CHECKSUM = b"sha256:"
-CHECKSUM_LENGTH = len(CHECKSUM) + 64
 
 MAX_EXPANDED_BYTES = 2**32
 """The most that the entries of a file may take in memory: deflated ones grow up to 1,032 times."""
@@ -91,17 +82,6 @@ COMPRESSION_LEVEL = 1
 
 TREE = "sklearn.tree._tree.Tree"
 JOINED_NAMES = "names in one text"
-MAX_NAMES_SHOWN = 12
-NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
-FILTERS_LOCK = Lock()
-
-_BEGINNINGS = {
-    b"PK": "a zip file of something else",
-    b"\x80": "a pickle, which can run any code and is never opened",
-    b"PAR1": "a Parquet file",
-    b"{": "a JSON file",
-    b"": "something else",
-}
 
 
 class Savable:
@@ -111,7 +91,17 @@ class Savable:
     """
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it."""
+        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it.
+
+        Parameters
+        ----------
+        path
+            The file, usually with the ending `.labelsure`. An existing file is replaced.
+
+        See Also
+        --------
+        labelsure.load : Reads the file.
+        """
         check_is_fitted(self)
         content = _write_model(self)
         try:
@@ -157,34 +147,20 @@ def _write_model(model: Savable) -> bytes:
     """Return the bytes of the file, or say what in the model cannot be in one."""
     from skops.io import dumps
 
-    for part in _parts(model):
-        if isinstance(part, Savable):
-            _refuse_function(_name_metric(getattr(part, "metric", None)))
-    buffer = io.BytesIO()
+    _refuse_function(_name_metric(getattr(model, "metric", None)))
     try:
-        for part in _parts(model):
-            _refuse_files(part)
-        with zipfile.ZipFile(io.BytesIO(dumps(model))) as written:
-            _check_size(written)
-            schema = _name_publicly(json.loads(written.read(SCHEMA)))
-            header = json.dumps(_describe(model), indent=1, allow_nan=False)
-            with zipfile.ZipFile(
-                buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
-            ) as file:
-                file.writestr(HEADER, header)
-                file.writestr(SCHEMA, json.dumps(schema, separators=(",", ":")))
-                for name in written.namelist():
-                    if name != SCHEMA:
-                        file.writestr(name, written.read(name))
+        content = dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL)
+        with zipfile.ZipFile(buffer := io.BytesIO(content), "a", zipfile.ZIP_DEFLATED) as file:
+            _check_size(file)
+            _check_nodes(json.loads(file.read(SCHEMA)))
+            file.writestr(HEADER, json.dumps(_describe(model), indent=1, allow_nan=False))
     except Exception as error:  # of skops, for whatever it cannot write
         raise InputError(
             f"The {type(model).__name__} holds something that cannot be saved: "
             f"{first_line(error)}. Replace that part, or pickle the model and keep the file to "
             "yourself."
         ) from error
-    # The last two bytes of a zip file without a comment say how long the comment is.
-    content = buffer.getvalue()[:-2] + CHECKSUM_LENGTH.to_bytes(2, "little")
-    return content + CHECKSUM + checksum_bytes(content).encode("ascii")
+    return buffer.getvalue()
 
 
 def _refuse_function(metric: Any) -> None:
@@ -198,32 +174,10 @@ def _refuse_function(metric: Any) -> None:
         )
 
 
-def _refuse_files(part: Any) -> None:
-    """Refuse parameters by which scikit-learn's estimators read or write files."""
-    if vars(part).get("input") in ("filename", "file"):
-        raise ValueError("`input` of a vectoriser must be 'content': others open files")
-    if isinstance(vars(part).get("memory"), str):
-        raise ValueError("`memory` must be None: a cache would write to that folder")
-
-
 def _check_size(file: zipfile.ZipFile) -> None:
     size = sum(entry.file_size for entry in file.infolist())
     if size > MAX_EXPANDED_BYTES:
         raise ValueError(f"it takes {size:,} bytes in memory, the limit is {MAX_EXPANDED_BYTES:,}")
-
-
-def _name_publicly(schema: dict[str, Any]) -> dict[str, Any]:
-    """Put `labelsure` in the place of our modules; refuse what could not be loaded again."""
-    for node in _nodes(schema):
-        loader, module, kind = (node[f"__{key}__"] for key in ("loader", "module", "class"))
-        if OWN_TYPES.get(kind) == module:
-            node["__module__"] = "labelsure"
-        elif not LOADERS.fullmatch(loader):
-            name = f"{module}.{kind}"
-            raise ValueError(f"a {loader.removesuffix('Node')} of {name}, which is never loaded")
-        elif not NAME.fullmatch(f"{module}.{kind}"):
-            raise ValueError(f"{module}.{kind}, which cannot be found by that name")
-    return schema
 
 
 def _describe(model: Savable) -> dict[str, Any]:
@@ -287,31 +241,14 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
             f"['xgboost.core.Booster'], got {trust!r}."
         )
     names = {f"{t.__module__}.{t.__name__}" if isinstance(t, type) else t for t in trust}
-    file = Path(path).name
-    header, content, needed = _read_model(Path(path), names)
+    _, content, needed = _read_model(Path(path), names)
     if needed:
-        shown = needed[:MAX_NAMES_SHOWN]
-        more = f" and {len(needed) - len(shown)} more" if len(needed) > len(shown) else ""
         raise DataError(
-            f"The file {file!r} must name trusted types only, got {', '.join(shown)}{more}. They "
-            "could run code or crash the program: if you know who wrote the file and want them, "
-            f"pass trust={shown!r}{' with those' if more else ''}."
+            f"The file {Path(path).name!r} must name trusted types only, got {', '.join(needed)}. "
+            "They could run code or crash the program: if you know who wrote the file and want "
+            f"them, pass trust={needed!r}."
         )
-    metric, wrote = header.get("metric"), header["versions"].get("scikit-learn")
-    if isinstance(metric, str) and metric not in METRICS:
-        raise InputError(
-            f"The file {file!r} needs the metric {metric!r}, which is not registered here. "
-            f"Before loading, write `labelsure.metrics.METRICS[{metric!r}] = Metric({metric!r}, "
-            "function)` as where the model was fitted."
-        )
-    if wrote != sklearn.__version__:
-        warnings.warn(
-            f"The file {file!r} was written with scikit-learn {wrote}, this is "
-            f"{sklearn.__version__}: predictions may differ. Compare some, or fit and save again.",
-            UserWarning,
-            stacklevel=2,
-        )
-    return _build_model(content, file, names)
+    return _build_model(content, Path(path).name, names)
 
 
 def read_description(path: str | Path) -> dict[str, Any]:
@@ -336,31 +273,36 @@ def damaged(name: str, reason: object) -> DataError:
 
 def _read_model(path: Path, trust: set[str]) -> tuple[dict[str, Any], bytes, list[str]]:
     """Return the header, a file that skops can build, and the types that `trust` lacks."""
-    name, beginning = path.name, read_bytes(path, CHECKSUM_LENGTH)
-    if not (beginning.startswith(b"PK\x03\x04") and beginning[30:].startswith(HEADER.encode())):
-        found = next(what for start, what in _BEGINNINGS.items() if beginning.startswith(start))
-        raise DataError(
-            f"The file {name!r} must be one that `save` of labelsure wrote, got "
-            f"{found if beginning else 'an empty file'}. Check the name; a model of another "
-            "library is used by `labelsure.as_distribution`."
-        )
-    content = read_bytes(path)
-    body, checksum = content[:-CHECKSUM_LENGTH], content[-CHECKSUM_LENGTH:]
-    if checksum != CHECKSUM + checksum_bytes(body).encode("ascii"):
-        raise damaged(name, "its content does not have the checksum at its end")
+    from skops.io import get_untrusted_types
+
+    name, beginning = path.name, read_bytes(path, 4)
+    if not beginning.startswith(b"PK"):
+        is_pickle = beginning.startswith(b"\x80")
+        what = "a pickle, which can run any code and is never opened" if is_pickle else ""
+        raise _foreign(name, what or ("something else" if beginning else "an empty file"))
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as file:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path))) as file:
+            if HEADER not in file.namelist():
+                raise _foreign(name, "a zip file of something else")
             _check_size(file)
             header = json.loads(_read_entry(file, HEADER))
             _check_header(header, name)
             schema = json.loads(_read_entry(file, SCHEMA))
-            asked = _name_modules(schema, trust)
+            asked = _check_nodes(schema)
             plain = _without_compression(file, schema)
-        return header, plain, _list_untrusted(plain, asked, trust)
+        untrusted = {*get_untrusted_types(data=plain)} - OWN_TYPES - {TREE}
+        return header, plain, sorted((untrusted | asked) - trust)
     except DataError:
         raise
     except Exception as error:  # whatever bytes there are, the file is to blame
         raise damaged(name, error) from error
+
+
+def _foreign(name: str, found: str) -> DataError:
+    return DataError(
+        f"The file {name!r} must be one that `save` of labelsure wrote, got {found}. Check the "
+        "name; a model of another library is used by `labelsure.as_distribution`."
+    )
 
 
 def _read_entry(file: zipfile.ZipFile, name: str) -> bytes:
@@ -394,30 +336,18 @@ def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting.extend(part)
 
 
-def _name_modules(schema: dict[str, Any], trust: set[str]) -> set[str]:
-    """Put modules in the place of public names; return what skops might trust and we do not."""
+def _check_nodes(schema: dict[str, Any]) -> set[str]:
+    """Refuse what is never loaded; return types that skops might trust and we do not."""
     asked = set()
     if schema["protocol"] < MIN_PROTOCOL:
         raise ValueError(f"its protocol is {schema['protocol']!r}")
     for node in _nodes(schema):
-        loader, module, kind = (node[f"__{key}__"] for key in ("loader", "module", "class"))
-        name = f"{module}.{kind}"
+        loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
         if not LOADERS.fullmatch(loader):
             raise ValueError(f"a {loader} ({name}) can run code and is never loaded")
-        if loader == "TreeNode" and TREE not in trust:
-            arguments = [node.pop("__reduce__")["args"], node["content"]]
-            node.update(__loader__="ConstructorFromReduceNode", __module__=__name__)
-            node.update(__class__="build_tree", content=_tuple_node(arguments))
-        elif loader == "ObjectNode" and module == "labelsure" and kind in OWN_TYPES:
-            node["__module__"] = OWN_TYPES[kind]
-        elif loader == "FunctionNode" or name.startswith("labelsure."):
+        if name.startswith("labelsure.") and (loader, name in OWN_TYPES) != ("ObjectNode", True):
             asked.add(name)
     return asked
-
-
-def _tuple_node(content: list[Any]) -> dict[str, Any]:
-    kind = {"__loader__": "TupleNode", "__module__": "builtins", "__class__": "tuple"}
-    return {**kind, "content": content}
 
 
 def _without_compression(file: zipfile.ZipFile, schema: dict[str, Any]) -> bytes:
@@ -429,31 +359,16 @@ def _without_compression(file: zipfile.ZipFile, schema: dict[str, Any]) -> bytes
     return buffer.getvalue()
 
 
-def _own_names() -> set[str]:
-    return {f"{module}.{name}" for name, module in OWN_TYPES.items()} | {f"{__name__}.build_tree"}
-
-
-def _list_untrusted(content: bytes, asked: set[str], trust: set[str]) -> list[str]:
-    from skops.io import get_untrusted_types
-
-    found = set(get_untrusted_types(data=content)) - _own_names()
-    return sorted((found | asked) - trust)
-
-
 def _build_model(content: bytes, name: str, trust: set[str]) -> Savable:
     from skops.io import loads
 
     try:
-        # There is one warning for the whole file. Filters are those of the process: by turns.
-        with FILTERS_LOCK, warnings.catch_warnings():
-            warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = loads(content, trusted=[*_own_names(), *trust])
+        model = loads(content, trusted=[*OWN_TYPES, TREE, *trust])
         if not isinstance(model, Savable):
             raise TypeError(f"it holds a {type(model).__name__}, which has no `save`")
-        for part in _parts(model):
-            _refuse_files(part)
-            if TREE not in trust:
-                _check_tree_owner(part)
+        if TREE not in trust:
+            for part in _parts(model):
+                _check_trees(part)
     except ImportError as error:
         raise DataError(
             f"The file {name!r} needs a library that is not installed: {first_line(error)}. "
@@ -484,45 +399,30 @@ def _parts(model: Savable) -> Iterator[Any]:
             waiting.extend(vars(part).values())
 
 
-@cache
-def _tree_type() -> Any:
-    from sklearn.tree import DecisionTreeClassifier  # slow to import
-
-    return type(DecisionTreeClassifier().fit([[0.0]], [0]).tree_)
-
-
-def build_tree(arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """Return a decision tree of scikit-learn, which follows indices of nodes without checking them.
+def _check_trees(part: Any) -> None:
+    """Refuse decision trees whose indices lead astray: scikit-learn follows them unchecked.
 
     A child comes after its parent, so that every path ends.
     """
-    n_features, n_classes, n_outputs = arguments
-    n_nodes = len(state["nodes"])
-    if n_outputs != len(n_classes) or state["node_count"] != n_nodes or n_nodes == 0:
-        raise ValueError("a decision tree does not have the sizes that it states")
-    tree = _tree_type()(n_features, n_classes, n_outputs)
-    tree.__setstate__(state)  # which compares types and shapes of nodes and values
-    inner = np.flatnonzero(tree.children_left != -1)
-    for children in (tree.children_left[inner], tree.children_right[inner]):
-        if ((children <= inner) | (children >= n_nodes)).any():
-            raise ValueError("a decision tree has a child beyond its nodes")
-    if ((tree.feature[inner] < 0) | (tree.feature[inner] >= n_features)).any():
-        raise ValueError("a decision tree asks for a feature beyond those that it has")
-    return tree
-
-
-def _check_tree_owner(part: Any) -> None:
-    """Refuse estimators that would hand trees another number of features or outputs."""
     from sklearn.ensemble import BaseEnsemble  # slow to import
 
-    tree = vars(part).get("tree_")
-    if tree is not None and tree.n_features != vars(part)["n_features_in_"]:
-        raise ValueError("a decision tree has another number of features than its estimator")
+    n_features = vars(part).get("n_features_in_")
+    if (tree := vars(part).get("tree_")) is not None:
+        if tree.n_features != n_features:
+            raise ValueError("a decision tree has another number of features than its estimator")
+        if tree.node_count != tree.capacity or tree.node_count == 0:
+            raise ValueError("a decision tree does not have the sizes that it states")
+        inner = np.flatnonzero(tree.children_left != -1)
+        for children in (tree.children_left[inner], tree.children_right[inner]):
+            if ((children <= inner) | (children >= tree.node_count)).any():
+                raise ValueError("a decision tree has a child beyond its nodes")
+        if ((tree.feature[inner] < 0) | (tree.feature[inner] >= n_features)).any():
+            raise ValueError("a decision tree asks for a feature beyond those that it has")
     if isinstance(part, BaseEnsemble):
         members = vars(part).get("estimators_", ())
         flat = members.flat if isinstance(members, np.ndarray) else members
         trees = [member for member in flat if hasattr(member, "tree_")]
-        if any(member.n_features_in_ > vars(part)["n_features_in_"] for member in trees):
+        if any(member.n_features_in_ > n_features for member in trees):
             raise ValueError("a decision tree has more features than its ensemble")
         if trees and isinstance(members, np.ndarray) and members.shape[1:] > (1,):
             raise ValueError(

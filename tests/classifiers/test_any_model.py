@@ -358,17 +358,12 @@ CASES = [
         "by its own distribution",
         ls.IndependentLabels,
     ),
-    *(
-        Case(type(model).__name__, model, distribution_itself, "by its own distribution", kind)
-        for model, kind in (
-            (ls.LabelPowerset(share=0.1), ls.distributions.SmoothedTable),
-            (
-                ls.classifiers.ConditionalBernoulliMixture(
-                    2, n_restarts=1, max_iter=3, random_state=0
-                ),
-                ls.distributions.IndependentMixture,
-            ),
-        )
+    Case(
+        "LabelPowerset",
+        ls.LabelPowerset(share=0.1),
+        distribution_itself,
+        "by its own distribution",
+        ls.distributions.SmoothedTable,
     ),
     Case(
         "ProbabilisticClassifierChain",

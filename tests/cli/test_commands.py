@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -85,6 +86,25 @@ def test_without_arguments_it_says_what_it_does(capsys):
     assert max(map(len, printed.splitlines())) <= 100
 
 
+def test_help_is_grouped(capsys):
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    words = ["Models", "train", "calibrate", "score", "estimate", "report", "info"]
+    words += ["Research", "study", "data", "Try it", "demo"]
+    places = [re.search(rf"^[│╭]\W*{word} ", printed, re.MULTILINE).start() for word in words]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(("variable", "is_coloured"), [("FORCE_COLOR", True), ("NO_COLOR", False)])
+def test_errors_and_hints_have_two_colours(capsys, monkeypatch, variable, is_coloured):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, "1")
+    assert main(["study", "run", "quik", "--out", "x"]) == 2
+    error = capsys.readouterr().err
+    assert ("\x1b[31mUnknown plan 'quik'. \x1b[0m\x1b[36mDid you mean" in error) == is_coloured
+    assert ("\x1b[" in error) == is_coloured
+
+
 def test_the_module_is_the_program():
     done = subprocess.run(
         [sys.executable, "-m", "labelsure", "study", "run", "nonsense", "--out", "x"],
@@ -106,7 +126,7 @@ def test_study_prints_results_and_progress(capsys, tmp_path, plan_file):
     assert lines[0].startswith("[1/2] independent.Indep.0 ")
     assert lines[2] == "Writing tables and figures"
     assert "dependent" in captured.out
-    assert "Cells: 2 computed, 0 kept, 0 failed" in captured.out
+    assert "2 computed, 0 kept, 0 failed" in captured.out
     assert str(out / "scores.parquet") in captured.out
     scores = pd.read_parquet(out / "scores.parquet")
     one = scores[scores["dataset"] == "dependent"]
@@ -152,7 +172,7 @@ def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
     captured = capsys.readouterr()
     assert "FAILED: `n_chains` must be a whole number" in captured.err
     assert "FAILED dependent.Broken.0: `n_chains` must be" in captured.out
-    assert "Cells: 2 computed, 0 kept, 2 failed" in captured.out
+    assert "2 computed, 0 kept, 2 failed" in captured.out
     assert str(tmp_path / "run" / "failures.json") in captured.out
 
 
@@ -260,7 +280,7 @@ def test_nothing_to_report(capsys, reports, tmp_path, plan_file):
     out = ["--out", str(tmp_path / "run"), "--jobs", "1"]
     assert main(["study", "run", plan_file(classifiers={"Broken": chains}), *out]) == 3
     assert reports == []
-    assert "Cells: 0 computed, 0 kept, 2 failed" in capsys.readouterr().out
+    assert "0 computed, 0 kept, 2 failed" in capsys.readouterr().out
 
 
 def test_data_list(capsys, tmp_path):

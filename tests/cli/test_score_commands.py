@@ -37,19 +37,30 @@ def run(files, tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_a_summary_of_what_was_scored(run, tmp_path):
+def told(line):
+    """Return what stands behind the name of a fact."""
+    return re.sub(r"^\S*  +", "", line)
+
+
+def test_a_summary_of_what_was_scored(run, files, tmp_path):
     code, out, err = run("score", "new.csv", "--out", "out.csv", "--id", "id", "--audit", "7")
     table = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
     n_accepted = int(table["accept"].sum())
     mean = table["estimated_accuracy"].mean()
     assert (code, err) == (0, "")
-    assert out.splitlines() == [
-        f"50 predictions, mean estimated accuracy {mean:.3f}; {n_accepted} accepted, "
-        f"{50 - n_accepted} to refer.",
-        str(make_model().estimate(make_rows(N_ROWS).drop(columns="id")).shift),
-        "7 rows were chosen by chance: only their labels say something about all rows, those of "
-        "doubtful ones do not.",
-        "Predictions out.csv",
+    told = [re.split("  +", line, maxsplit=1) for line in out.splitlines()]
+    model, rows = files / "model.labelsure", files / "new.csv"
+    assert told == [
+        ["Predictions", f"50 ({n_accepted} accepted, {50 - n_accepted} to review)"],
+        ["Accuracy", f"{mean:.3f}, the mean of the estimates"],
+        ["Shift", str(make_model().estimate(make_rows(N_ROWS).drop(columns="id")).shift)],
+        [
+            "Audit",
+            "7 random rows: label these, and give the labels to `labelsure estimate --truth`. "
+            "Labels of doubtful rows say nothing about all rows.",
+        ],
+        ["Written to", "out.csv"],
+        ["Next", f"labelsure report {model} {rows} --out report.html"],
     ]
 
 
@@ -116,17 +127,19 @@ def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
     assert lines[-1].endswith("4 of 5 parts are kept.")
     words = ["--bad-rows", "bad.jsonl"]
     code, out, err = run("score", "bad.csv", "--out", "out.csv", *words)
-    assert (code, err) == (0, "40 rows kept from an earlier run\n")
-    assert "1 bad rows were set aside, see bad.jsonl" in out
+    assert (code, err) == (0, "")
+    assert "4 of 5 parts from an earlier run\n" in out
+    assert "1 set aside in bad.jsonl\n" in out
 
 
 def test_an_estimate(run, files):
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=0.9)
     code, out, err = run("estimate", "new.csv", "--confidence", "0.9")
-    first, second, third = out.splitlines()
+    first, second, third, fourth, _ = (told(line) for line in out.splitlines())
     assert (code, err) == (0, "")
     assert (first, second) == (str(expected), str(expected.shift))
     assert third.startswith("Labels of random rows give a valid interval under any shift")
+    assert re.match("labelsure score .*new.csv --audit 200 --out predictions.csv", fourth)
     code, out, _ = run(
         "estimate", "new.csv", "--confidence", "0.9", "--json", "--metric", "jaccard"
     )
@@ -144,13 +157,14 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     rows.assign(a=rows["a"] + 1.5).to_csv(files / "changed.csv", index=False)
     rows.assign(a=50, b=-50).to_csv(files / "far.csv", index=False)
     rows.head(20).to_csv(files / "few.csv", index=False)
-    lines = run("estimate", "changed.csv")[1].splitlines()
+    lines = [told(line) for line in run("estimate", "changed.csv")[1].splitlines()]
     X = rows.assign(a=rows["a"] + 1.5).drop(columns="id")
     weighted = make_model().estimate(X, shift="weighted")
     assert lines[1].startswith("Do not rely on this. The batch is not like the reference (AUC 0.")
     assert "Moved most: P(x) (mean" in lines[1]
     assert lines[2] == f"By labelled instances like these: {weighted}"
-    assert run("estimate", "changed.csv", "--shift", "weighted")[1].startswith(f"{weighted}\n")
+    found = run("estimate", "changed.csv", "--shift", "weighted")[1]
+    assert found.startswith(f"Estimate  {weighted}\n")
     found = json.loads(run("estimate", "changed.csv", "--json")[1])
     assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
     assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
@@ -184,7 +198,7 @@ def test_an_estimate_with_labels_of_some_rows(run, files):
         ["names.csv", "--label-column", "labels", "--label-sep", ";"],
     ):
         code, out, _ = run("estimate", "new.csv", "--truth", str(files / words[0]), *words[1:])
-        assert (code, out) == (0, f"{expected}\n")
+        assert (code, out) == (0, f"Estimate  {expected}\n")
     found = json.loads(
         run("estimate", "new.csv", "--json", "--truth", str(files / "by_row.csv"))[1]
     )
@@ -209,7 +223,7 @@ def test_labels_of_rows_in_several_files(files, capsys):
     assert "must have a column 'file' beside 'row'" in capsys.readouterr().err
     some.assign(file=["a.csv"] * 6 + ["b.csv"] * 6).to_csv(files / "some.csv", index=False)
     assert main([*words, str(files / "some.csv")]) == 0
-    assert capsys.readouterr().out == f"{expected}\n"
+    assert capsys.readouterr().out == f"Estimate  {expected}\n"
 
 
 def test_mistakes_in_the_labels_of_some_rows(run, files):

@@ -1,23 +1,29 @@
-"""`monitor`: chunks, bands and alerts."""
+"""`monitor`: chunks, confidence sequences and alerts."""
 
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import oracles_estimation as oracles
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from simulated_population import random_dist, score_frame
 from sklearn.naive_bayes import GaussianNB
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.estimation.monitoring import VERDICTS
+from labelsure.estimation._shift import compare_means
+from labelsure.estimation.monitoring import Gamblers
+
+EVERYTHING = random_dist(4000)  # one population: another seed would be another one
 
 
 @pytest.fixture(scope="module")
 def dist():
-    return random_dist(1200)
+    return EVERYTHING[:1200]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +42,7 @@ def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
         second.high,
     ]
     assert (table["alert"] == "none").all()
-    width = table["band_high"] - table["band_low"]
-    assert width[2] > width[0] == width[1]
+    assert table["p_limit"].tolist() == pytest.approx([0.05 * oracles.spent(t) for t in (1, 2, 3)])
 
 
 def test_sources_of_chunks_agree(dist, estimator):
@@ -46,7 +51,7 @@ def test_sources_of_chunks_agree(dist, estimator):
     frame = ls.monitor(estimator, score_frame(dist[600:]), chunk_size=200)
     pd.testing.assert_frame_equal(whole, parts)
     # A table does not say how probable labels are, so that less is compared.
-    pd.testing.assert_frame_equal(whole.drop(columns="auc"), frame.drop(columns="auc"))
+    pd.testing.assert_frame_equal(whole.drop(columns="p_value"), frame.drop(columns="p_value"))
 
 
 def test_named_chunks(dist, estimator):
@@ -57,83 +62,152 @@ def test_named_chunks(dist, estimator):
     assert table["chunk"].tolist() == [pd.Timestamp(2024, 1, day) for day in (1, 8, 15, 22)]
 
 
-def test_harder_inputs_raise_an_alert_and_easier_ones_too(dist, estimator):
+def test_a_chunk_that_differs_raises_an_alert(dist, estimator):
     harder, easier = random_dist(300, spread=0.7), random_dist(300, spread=9.0)
     table = ls.monitor(estimator, [dist[600:900], harder, easier])
-    assert table["alert"].tolist() == ["none", "below", "above"]
+    assert table["alert"].tolist() == ["none", "inputs", "inputs"]
+    assert (table["p_value"] < table["p_limit"]).tolist() == [False, True, True]
+    assert [len(moved.split(", ")) for moved in table["moved"][1:]] == [3, 3]
+    assert table["moved"][0] == ""
+    assert table["accuracy_high"].isna().all()
 
 
-def test_the_verdict_tells_changed_inputs_from_estimates_that_cannot_be_trusted(dist, estimator):
-    harder, far = random_dist(300, spread=1.7), random_dist(300, spread=0.05)
-    table = ls.monitor(estimator, [dist[600:900], harder, far, dist[600:620]])
-    assert table["verdict"].tolist() == [
-        "as before",
-        "inputs have changed",
-        "estimate not to be trusted",
-        "not tested",
-    ]
-    assert set(table["verdict"]) == set(VERDICTS)
-    found = estimator.estimate(harder, shift="weighted")
-    weighted = table.loc[1, ["weighted", "weighted_low", "weighted_high"]].tolist()
-    assert weighted == [found.mean, found.low, found.high]
-    assert found.low <= table["estimated"][1] <= found.high
-    assert table["weighted"].isna().tolist() == [True, False, True, True]
-    assert table["auc"].isna().tolist() == [False, False, False, True]
-    moved = table["moved"].tolist()
-    assert (moved[0], moved[3]) == ("", "")
-    assert len(moved[1].split(", ")) == 3
+def test_a_small_shift_is_found_in_several_chunks_together(estimator):
+    later = EVERYTHING[1200:]
+    sure = ls.confidence(later, "HP")["HP"].to_numpy()
+    kept = np.random.default_rng(0).uniform(size=2800) < 1.2 - sure
+    slightly = later[np.flatnonzero(kept)[:1600]]  # sure predictions have become rarer
+    alone = ls.monitor(estimator, [slightly[700:800]])
+    assert alone["alert"].tolist() == ["none"]
+    table = ls.monitor(estimator, slightly, chunk_size=100)
+    assert (table["alert"] == "inputs").sum() > 3
+    p_value, moved = compare_means(estimator._calibration_view(), estimator._view(slightly[:800]))
+    # After eight chunks windows of 1, 2, 4 and 8 have shared the level.
+    assert table["p_value"][7] <= 4 * p_value * (1 + 1e-6)
+    assert moved[0] in table["moved"][7]
 
 
-def test_a_weighted_estimate_that_says_something_else_is_no_trust(dist, estimator):
-    Y = dist.sample(1, random_state=1)[:, 0]
-    blind = ls.AccuracyEstimator("exact", "n_predicted").fit(dist[:600], Y[:600])
-    harder = random_dist(300, spread=1.5)
-    table = ls.monitor(blind, [harder])
-    assert table["verdict"][0] == "estimate not to be trusted"
-    assert table["weighted_high"][0] < table["estimated"][0]
+def draw_labels(dist, Y, size, n_rows, seed=0):
+    """Labels of random rows of each chunk, as `monitor` takes them."""
+    rng = np.random.default_rng(seed)
+    labels = {}
+    for chunk, first in enumerate(range(0, len(dist), size)):
+        rows = rng.choice(size, n_rows, replace=False)
+        labels[chunk] = (rows, Y[first + rows], n_rows / size)
+    return labels
 
 
-def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
-    # The promise is about inputs. Whatever the labels do, the table is the same.
-    unseen = ls.monitor(estimator, [dist[600:]])
-    wrong = 1 - dist[600:].mode()
-    assert unseen["alert"].tolist() == ["none"]
-    assert ls.accuracy(wrong, dist[600:].mode(), "jaccard").mean() < unseen["low"][0]
+def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
+    # Inputs say nothing about it: without labels the table is the same.
+    later = EVERYTHING[1200:2400]
+    Y = later.sample(1, random_state=4)[:, 0]
+    turned = Y.copy()
+    turned[400:, 0] ^= 1
+    assert (ls.monitor(estimator, later, chunk_size=100)["alert"] == "none").all()
+    usual, changed = (
+        ls.monitor(estimator, later, chunk_size=100, labels=draw_labels(later, truth, 100, 30))
+        for truth in (Y, turned)
+    )
+    assert (usual["alert"] == "none").all()
+    assert set(changed["alert"][:4]) == {"none"}
+    assert set(changed["alert"][8:]) == {"accuracy"}
+    assert (usual["n_labelled"] == 30).all()
+    pd.testing.assert_series_equal(usual["bound"], changed["bound"])
+    assert usual["bound"][0] < estimator._compare_estimates()[1].mean()
+    strict = ls.monitor(
+        estimator, later, chunk_size=100, labels=draw_labels(later, Y, 100, 30), bound=0.95
+    )
+    assert strict["alert"].tolist()[-1] == "accuracy"
+    assert strict["accuracy_high"].tolist()[-1] <= 0.95
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array), max_size=6),
+    st.sampled_from([0.0, 0.4, 1.0]),
+    st.sampled_from([0.5, 0.05]),
+)
+def test_the_confidence_sequence_is_that_of_the_loop(chunks, share, error):
+    gamblers = Gamblers(share, error)
+    for outcomes in chunks:
+        gamblers.bet(outcomes)
+    bound = gamblers.upper_bound()
+    below, above = bound - 0.001, min(1.0, bound + 0.001)
+    if bound < 1:
+        for mean in (bound, above, 1.0):
+            assert oracles.capital_against(mean, chunks, share) >= (1 - 1e-9) / error
+    elif below > 0:
+        shown = [oracles.capital_against(mean, chunks, share) for mean in (below, 1.0)]
+        assert min(shown) < (1 + 1e-9) / error
+
+
+def test_outcomes_are_unbiased_and_scatter_less():
+    # One population: the mean outcome is that of the accuracies, whatever the estimates.
+    rng = np.random.default_rng(0)
+    gamblers, found, plain = Gamblers(0.8, 0.05), [], []
+    for seed in range(400):
+        p = rng.uniform(size=200)
+        accuracy, rows = (rng.uniform(size=200) < p).astype(float), np.arange(20)
+        found.append(gamblers.make_outcomes(accuracy[rows], 0.9 * p, rows, seed).mean())
+        plain.append(accuracy[rows].mean())
+    assert abs(np.mean(found) - 0.5) < 4 * np.std(found) / 20
+    assert np.std(found) < 0.9 * np.std(plain)
+    every = np.arange(200)
+    outcomes = gamblers.make_outcomes(accuracy, p, every, 0)
+    assert (outcomes == accuracy).all()  # nothing unlabelled is left
 
 
 @pytest.mark.slow
-def test_false_alarms_are_as_rare_as_the_band_says(estimator):
-    many = random_dist(40_000, seed=9)
-    table = ls.monitor(estimator, many, chunk_size=200, band_level=0.9, reference=many)
-    assert 0.03 < (table["alert"] != "none").mean() < 0.18
+def test_unchanged_streams_seldom_raise_an_alarm():
+    # Calibration sets are drawn anew: 5% of streams may raise an alarm.
+    n_alarms = 0
+    for seed in range(100):
+        dist = random_dist(1300, seed=seed)
+        Y = dist.sample(1, random_state=seed + 1000)[:, 0]
+        estimator = ls.AccuracyEstimator("jaccard").fit(dist[:300], Y[:300])
+        labels = draw_labels(dist[300:], Y[300:], 20, 5, seed)
+        table = ls.monitor(estimator, dist[300:], chunk_size=20, labels=labels)
+        n_alarms += (table["alert"] != "none").any()
+    assert n_alarms <= 11  # of a binomial with 5%, beyond 0.995
 
 
 def test_references(dist, estimator):
-    limits = ls.monitor(estimator, [dist[600:]], reference=(0.1, 0.2))
-    assert limits.loc[0, ["band_low", "band_high", "alert"]].tolist() == [0.1, 0.2, "above"]
-    batch = ls.monitor(estimator, [dist[600:]], reference=dist[:300])
-    mean = estimator.estimate(dist[:300]).mean
-    assert (batch["band_low"][0] + batch["band_high"][0]) / 2 == pytest.approx(mean)
-    default = ls.monitor(estimator, [dist[600:]])
-    assert (default["band_low"][0] + default["band_high"][0]) / 2 == pytest.approx(
-        estimator.reference_.mean
-    )
+    Y = dist.sample(1, random_state=1)[:, 0]
+    halves = (slice(0, 300), slice(300, 600))
+    tables = [ls.ScoreTable.from_distribution(dist[rows], Y[rows]) for rows in halves]
+    folds = ls.AccuracyEstimator("jaccard").fit(ls.ScoreTable.concatenate(tables))
+    table = ls.monitor(folds, [dist[600:], random_dist(300, spread=0.7)], reference=dist[:600])
+    assert table["alert"].tolist() == ["none", "inputs"]
+    with pytest.raises(InputError, match="`reference` must be given"):
+        ls.monitor(folds, [dist])
+    labels = {0: (np.arange(600), Y[:600], 0.5)}
+    with pytest.raises(InputError, match="`bound` must be given"):
+        ls.monitor(folds, [dist], labels=labels)
+    table = ls.monitor(folds, [dist], labels=labels, bound=0.99)
+    assert table["alert"].tolist() == ["accuracy"]
+    assert table["p_value"].isna().all()
 
 
 def test_messages(dist, estimator):
     def fails(message):
         return pytest.raises(InputError, match=message)
 
+    Y = dist.sample(1, random_state=1)[:, 0]
     with fails("`chunks` must be several chunks.*got one ChainMixture"):
         ls.monitor(estimator, dist)
     with fails("`chunks` must be several chunks.*got one DataFrame"):
         ls.monitor(estimator, score_frame(dist))
     with fails("`chunk_size` must be a whole number >= 1, got 0"):
         ls.monitor(estimator, dist, chunk_size=0)
-    with fails("`reference` must be given for an estimator that was not fitted"):
-        ls.monitor(ls.AccuracyEstimator(model="plugin"), [dist])
-    with fails("`reference` must be limits .low, high. with low <= high"):
-        ls.monitor(estimator, [dist], reference=(0.9, 0.1))
+    with fails("`error` must be"):
+        ls.monitor(estimator, [dist], error=0)
+    with fails("`labels` must be .rows, Y_true, probability."):
+        ls.monitor(estimator, [dist], labels={0: ([0], Y[:1])})
+    with fails("`probability` must be"):
+        ls.monitor(estimator, [dist], labels={0: ([0], Y[:1], 1.5)})
+    with fails("About 600 of the 1,200 rows.*got 300. Label all that were drawn"):
+        ls.monitor(estimator, [dist], labels={0: (np.arange(300), Y[:300], 0.5)})
+    with fails("Each chunk of `labels` must be in the stream, 'w2' is not"):
+        ls.monitor(estimator, {"w1": dist}, labels={"w2": ([0], Y[:1], 0.001)})
 
 
 class Meeting:
@@ -158,23 +232,6 @@ class Meeting:
         with ThreadPoolExecutor(2) as pool:
             for task in [pool.submit(first), pool.submit(second)]:
                 task.result(120)
-
-
-def test_threads_leave_the_filters_of_warnings_alone(dist, estimator):
-    class Slow:
-        def __init__(self, wait):
-            self.wait = wait
-
-        def estimate(self, chunk, **settings):
-            self.wait()
-            return estimator.estimate(chunk, **settings)
-
-    before = list(warnings.filters)
-    Meeting().run(lambda wait: ls.monitor(Slow(wait), [dist[:50]], reference=(0.0, 1.0)))
-    assert warnings.filters == before
-    moved = ls.IndependentLabels(np.full((300, 4), 0.5))
-    with pytest.warns(ls.ShiftWarning):
-        estimator.estimate(moved)
 
 
 def test_threads_that_fit_leave_the_filters_alone():

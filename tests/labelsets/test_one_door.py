@@ -206,12 +206,6 @@ BESIDE = {
             dist_of(named), PREDICTED, Y, metrics=["f1"]
         ).expected("f1", 1.0),
     ],
-    "ScoreTable.with_best": lambda Y, named: (
-        table(named).with_best("f1", decisions_of(named), Y).best_accuracy("f1", 1.0)
-    ),
-    "ScoreTable.from_profile": lambda Y, named: ls.ScoreTable.from_profile(
-        dist_of(named).profile(), Y, frame_of(PREDICTED) if named else PREDICTED
-    ).accuracy("f1", 1.0),
     "LabelThresholds.fit": lambda Y, named: (
         ls.LabelThresholds("each").fit(dist_of(named), Y).thresholds_
     ),
@@ -264,7 +258,7 @@ BESIDE = {
         scores(named), Y_pred=Y
     ),
     "AccuracyAwareClassifier.report": lambda Y, named: [
-        row["recall"] for row in report_labels(named, Y)
+        row["actual_recall"] for row in report_labels(named, Y)
     ],
     "RecalibratedClassifier.fit": lambda Y, named: (
         ls.RecalibratedClassifier(ls.PrecomputedProbabilities())
@@ -295,12 +289,6 @@ ALONE = {
         lambda Y, named, kind=kind: fitted_marginals(kind().fit(features(named), Y), named)
         for kind in (ls.BinaryRelevance, ls.LabelPowerset)  # chains depend on the order of labels
     ],
-    "ConditionalBernoulliMixture.fit": lambda Y, named: fitted_marginals(
-        ls.classifiers.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(
-            features(named), Y
-        ),
-        named,
-    ),
     "AccuracyAwareClassifier.fit": lambda Y, named: (
         ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "f1", random_state=0, cv=2)
         .fit(features(named), Y)

@@ -5,10 +5,10 @@ import oracles_estimation as oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from labelsure.errors import InputError
-from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.metrics.mean_tests import MEAN_TESTS, permutation_bound
 
 BETTING, BINOMIAL = MEAN_TESTS["bounded"], MEAN_TESTS["binary"]
 TARGETS = st.sampled_from([0.3, 0.5, 0.8, 0.9, 0.99])
@@ -134,3 +134,27 @@ def test_the_binomial_takes_zeros_and_ones_alone():
     BINOMIAL.check(np.array([0.0, 1.0]))
     with pytest.raises(InputError, match="outcome"):
         BINOMIAL.check(np.array([1.0, 0.5]))
+
+
+VALUES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0, 7.0]), min_size=1, max_size=6)
+
+
+@given(VALUES.map(np.array), VALUES.map(np.array))
+def test_the_permutation_bound_is_above_the_exact_tail(reference, batch):
+    bound = permutation_bound(reference, batch)
+    assert bound >= oracles.permutation_tail(reference, batch) * (1 - 1e-9)
+    assert bound <= 1
+
+
+@pytest.mark.parametrize("n_ones", [150, 170, 200, 290])
+def test_the_permutation_bound_is_close_far_out(n_ones):
+    batch = np.repeat([1.0, 0.0], [n_ones, 400 - n_ones])
+    reference = np.repeat([1.0, 0.0], [300 - n_ones, 300 + n_ones])
+    exact = 2 * hypergeom.sf(n_ones - 1, 1000, 300, 400)
+    assert exact < permutation_bound(reference, batch) < 30 * exact
+    assert permutation_bound(batch, reference) < 30 * exact  # either side
+
+
+def test_the_permutation_bound_of_samples_far_apart_is_the_number_of_parts():
+    bound = permutation_bound(np.arange(10.0), np.arange(1000.0, 1010.0))
+    assert 2 / 184_756 <= bound < 6 / 184_756

@@ -1,4 +1,4 @@
-"""The bar of long work: late, on terminals only, and silent on request."""
+"""The bar of long work: late, on terminals only, one at a time, and silent on request."""
 
 import io
 
@@ -13,11 +13,11 @@ class Terminal(io.StringIO):
 
 
 def draw(monkeypatch, stream, seconds, quiet=""):
-    moments = iter([0.0, *[seconds] * 10])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
+    moments = iter([0.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments, seconds))
     monkeypatch.setattr(progress.sys, "stderr", stream)
     monkeypatch.setenv(progress.QUIET_VARIABLE, quiet)
-    with progress.LateBar("rows") as bar:
+    with progress.ProgressBar("rows") as bar:
         bar(1, 4)
         return bar._bar is not None
 
@@ -33,3 +33,32 @@ def draw(monkeypatch, stream, seconds, quiet=""):
 )
 def test_the_bar(monkeypatch, stream, seconds, quiet, expected):
     assert draw(monkeypatch, stream(), seconds, quiet) == expected
+
+
+def test_a_bar_within_another_is_not_drawn(monkeypatch):
+    stream = Terminal()
+    moments = iter([0.0, 0.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments, 3.0))
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    monkeypatch.setenv(progress.QUIET_VARIABLE, "")
+    with progress.ProgressBar("rows") as outer, progress.ProgressBar("instances") as inner:
+        outer(1, 4)
+        inner(1, 2)
+        assert (outer._bar is not None, inner._bar is not None) == (True, False)
+    with progress.ProgressBar("rows") as later:
+        later._began = 0.0
+        later(1, 4)
+        assert later._bar is not None
+
+
+@pytest.mark.parametrize(("logs", "expected"), [(True, "3 of 4 rows\n"), (False, "")])
+def test_a_line_a_minute_without_a_terminal(monkeypatch, logs, expected):
+    stream = io.StringIO()
+    moments = iter([0.0, 30.0, 61.0, 62.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    monkeypatch.setenv(progress.QUIET_VARIABLE, "")
+    with progress.ProgressBar("rows", logs=logs) as bar:
+        for n_done in (2, 3, 4):
+            bar(n_done, 4)
+    assert stream.getvalue() == expected

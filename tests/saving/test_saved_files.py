@@ -34,7 +34,6 @@ from labelsure.metrics.registry import JACCARD, METRICS, Metric
 from labelsure.saving import OWN_TYPES, Savable
 
 TREE = "sklearn.tree._tree.Tree"
-PUBLIC_NAMES = {f"labelsure.{name}" for name in OWN_TYPES}
 
 
 @pytest.fixture
@@ -59,13 +58,11 @@ def test_the_trusted_types_are_those_that_fitted_models_consist_of(tmp_path):
     for kind in sf.MAKERS:
         schema = json.loads(sf.split(sf.content_of(kind, tmp_path))["schema.json"])
         found |= {f"{node['__module__']}.{node['__class__']}" for node in sf.nodes(schema)}
-    assert {name for name in found if name.startswith("labelsure")} == PUBLIC_NAMES
+    assert {name for name in found if name.startswith("labelsure")} == OWN_TYPES
     public = {getattr(ls, name) for name in ls.__all__}
-    savable = {
-        f"labelsure.{c.__name__}" for c in public if isinstance(c, type) and hasattr(c, "save")
-    }
-    assert savable <= PUBLIC_NAMES
-    assert all(issubclass(getattr(ls, name.split(".")[1]), Savable) for name in savable)
+    savable = {c for c in public if isinstance(c, type) and hasattr(c, "save")}
+    assert {f"{c.__module__}.{c.__name__}" for c in savable} <= OWN_TYPES
+    assert all(issubclass(c, Savable) for c in savable)
 
 
 LEARNERS = {
@@ -83,7 +80,6 @@ LEARNERS = {
         CalibratedClassifierCV(LinearSVC(), cv=2),
         ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"],
     ),
-    "function": (make_pipeline(FunctionTransformer(np.tanh), GaussianNB()), ["numpy.tanh"]),
 }
 
 
@@ -201,7 +197,7 @@ def test_what_the_file_says_of_itself(path):
     model.save(path)
     with zipfile.ZipFile(path) as file:
         assert file.testzip() is None
-        assert file.namelist()[:2] == ["labelsure.json", "schema.json"]
+        assert {"labelsure.json", "schema.json"} <= set(file.namelist())
         header = json.loads(file.read("labelsure.json"))
     assert header == {
         "format": "labelsure",
@@ -267,11 +263,8 @@ def test_a_metric_of_the_user_under_a_name(path, monkeypatch):
     estimator.save(path)
     np.testing.assert_array_equal(ls.load(path).predict(dist), estimator.predict(dist))
     monkeypatch.delitem(METRICS, "mine")
-    with pytest.raises(
-        ls.InputError,
-        match="registered",
-    ):
-        ls.load(path)
+    with pytest.raises(ls.InputError, match="metric 'mine'"):
+        ls.load(path).predict(dist)
 
 
 # What cannot be saved
@@ -282,32 +275,22 @@ def test_what_is_not_fitted_is_not_saved(path):
         with pytest.raises(NotFittedError):
             model.save(path)
     assert not path.exists()
-    ls.AccuracyEstimator("f1", model="plugin").save(path)  # which needs no fit
-    assert ls.load(path).metric == "f1"
 
 
-def test_a_function_without_a_name_is_not_saved(path):
+@pytest.mark.parametrize(
+    "function", [np.tanh, lambda values: values, StandardScaler().fit_transform]
+)
+def test_a_function_inside_is_not_saved(function, path):
     learner = make_pipeline(FunctionTransformer(), GaussianNB())
     model = ls.BinaryRelevance(learner).fit(sf.X, sf.Y)
-    model.estimators_[0][0].func = lambda values: values
+    model.estimators_[0][0].func = function
     message = (
-        "The BinaryRelevance holds something that cannot be saved: .*<lambda>, which cannot be"
+        r"The BinaryRelevance holds something that cannot be saved: a (Function|Method)Node \(.*\) "
+        "can run code and is never loaded. Replace that part, or pickle the model"
     )
     with pytest.raises(ls.InputError, match=message):
         model.save(path)
     assert not path.exists()
-
-
-def test_a_method_is_not_saved(path):
-    learner = make_pipeline(FunctionTransformer(), GaussianNB())
-    model = ls.BinaryRelevance(learner).fit(sf.X, sf.Y)
-    model.estimators_[0][0].func = StandardScaler().fit_transform
-    message = (
-        "The BinaryRelevance holds something that cannot be saved: a Method of .*StandardScaler, "
-        "which is never loaded. Replace that part, or pickle the model"
-    )
-    with pytest.raises(ls.InputError, match=message):
-        model.save(path)
 
 
 def test_where_nothing_can_be_written(tmp_path):

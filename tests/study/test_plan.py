@@ -49,11 +49,11 @@ def test_the_paper_plans_are_what_the_method_says():
         assert len(plan_cells(plan)) == 90
 
 
-def test_the_wide_plan_asks_six_classifiers():
+def test_the_wide_plan_asks_five_classifiers():
     wide, embedded = load_plan("wide"), load_plan("embedded")
     wide.check_classes()
     kinds = {type(wide.classifier(name, 0)).__name__ for name in wide.classifiers}
-    assert len(kinds) == len(wide.classifiers) == 6
+    assert len(kinds) == len(wide.classifiers) == 5
     assert wide.datasets == embedded.datasets
 
 

@@ -52,11 +52,11 @@ def checksum(path):
 
 @pytest.mark.slow
 def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, files):
-    states = []
+    finished = []
 
-    def disturb(event):
-        states.append(event.state)
-        if len(states) == 4:
+    def disturb(n_done, n_all):
+        finished.append(n_done)
+        if len(finished) == 4:
             cluster.workers[0].kill()
             threading.Thread(target=cluster.add_worker).start()
 
@@ -65,7 +65,7 @@ def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, file
     run = score_files(
         *score, files / "dask.csv", scheduler=cluster.address, progress=disturb, **arguments
     )
-    assert (run.n_rows, run.n_parts, states) == (ROWS, 20, ["done"] * 20)
+    assert (run.n_rows, run.n_parts, len(finished), finished[-1]) == (ROWS, 20, 20, ROWS)
     for n_jobs in (1, 2):
         score_files(*score, files / f"jobs{n_jobs}.csv", n_jobs=n_jobs, **arguments)
     assert (
@@ -143,8 +143,8 @@ def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
     with LocalCluster(tmp_path) as doomed:
         doomed.add_worker()
 
-        def end_it(event):
-            if event.n_finished == 60:
+        def end_it(n_done, n_all):
+            if n_done == 60:
                 doomed.processes[0].kill()
 
         with pytest.raises(ls.InputError, match="went away"):

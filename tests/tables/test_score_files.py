@@ -176,8 +176,8 @@ class Stop(Exception):
 def stop_after(n_parts):
     left = [n_parts]
 
-    def progress(event):
-        left[0] -= event.state == "done"
+    def progress(n_done, n_all):
+        left[0] -= 1
         if left[0] == 0:
             raise Stop
 
@@ -296,7 +296,7 @@ def test_what_is_there_is_not_replaced(model_file, new, tmp_path):
 def test_two_runs_do_not_share_a_folder(model_file, new, tmp_path):
     out = tmp_path / "out.csv"
 
-    def start_another(event):
+    def start_another(n_done, n_all):
         message = f"Another run (process {os.getpid()}) is at work in '{out}.parts'. Wait"
         with pytest.raises(ls.InputError, match=re.escape(message)):
             score(model_file, new, out)
@@ -420,13 +420,15 @@ def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
     write_whole = parts.write_whole
 
     def write(path, write):
-        if path.suffix == ".csv":
+        if path.suffix == ".parquet":
             write_whole(path, lambda _: Path("/dev/full").write_text("x" * 10_000))
         else:
             write_whole(path, write)
 
     monkeypatch.setattr(parts, "write_whole", write)
-    message = rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.csv'\. 0 of 4 parts"
+    message = (
+        rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.parquet'\. 0 of 4 parts"
+    )
     with pytest.raises(ls.InputError, match=message):
         score(model_file, new, tmp_path / "out.csv")
 
@@ -435,7 +437,7 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
     path = tmp_path / "model.labelsure"
     make_model().save(path)
 
-    def change(event):
+    def change(n_done, n_all):
         make_model(None).save(path)
         clear_models()
 
@@ -489,7 +491,7 @@ def test_a_trained_model_knows_its_columns_and_its_id(tmp_path):
 
 
 def test_a_model_of_another_library_version_warns(model_file, new, tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn.__version__", "0.9")
+    monkeypatch.setattr("sklearn.base.__version__", "0.9")
     clear_models()
     with pytest.warns(UserWarning, match="scikit"):
         score(model_file, new, tmp_path / "out.csv")

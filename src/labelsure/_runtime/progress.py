@@ -1,4 +1,4 @@
-"""A progress bar for long work in Python: after two seconds, on terminals only."""
+"""One progress bar for all long work: after two seconds on terminals, else a line a minute."""
 
 from __future__ import annotations
 
@@ -9,37 +9,70 @@ from typing import Any, Self
 
 QUIET_VARIABLE = "LABELSURE_QUIET"
 SECONDS_BEFORE = 2.0
+SECONDS_BETWEEN_LINES = 60.0
 
 
-class LateBar:
+class ProgressBar:
     """A bar on stderr that appears once the work takes longer than two seconds.
 
-    It is silent where stderr is no terminal, or where the variable `LABELSURE_QUIET` is set.
+    It is not drawn where the variable `LABELSURE_QUIET` is set, nor within another bar: two of them
+    would overwrite each other.
 
     Parameters
     ----------
     title
         What is counted.
+    quiet
+        Draw and print nothing.
+    logs
+        Print a line a minute where stderr is no terminal.
     """
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    _is_drawn = False  # by any of them
+
+    def __init__(self, title: str, *, quiet: bool = False, logs: bool = False) -> None:
+        self._title, self._logs = title, logs
         self._bar: Any = None
-        self._began = time.monotonic()
-        self._is_silent = not sys.stderr.isatty() or bool(os.environ.get(QUIET_VARIABLE))
+        self._quiet, self._draws = quiet, not (quiet or os.environ.get(QUIET_VARIABLE))
+        self._began = self._printed = time.monotonic()
 
     def __call__(self, n_done: int, n_all: int) -> None:
-        """Draw how far the work is."""
-        if self._is_silent or time.monotonic() - self._began < SECONDS_BEFORE:
+        """Draw or print how far the work is."""
+        now = time.monotonic()
+        if not self._draws:
             return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import Progress
+        if not sys.stderr.isatty():
+            if self._logs and now - self._printed >= SECONDS_BETWEEN_LINES:
+                self._printed = now
+                print(f"{n_done:,} of {n_all:,} {self._title}", file=sys.stderr, flush=True)
+            return
+        if self._bar is None and now - self._began >= SECONDS_BEFORE and not ProgressBar._is_drawn:
+            self._start()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=n_done, total=n_all)
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self._title)
-            self._bar.start()
-        self._bar.update(self._task, completed=n_done, total=n_all)
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(self._title))
+        console = Console(stderr=True)
+        # What else is printed meanwhile stands above the bar, which goes when the work is done.
+        self._bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+        self._task = self._bar.add_task(self._title)
+        self._bar.start()
+        ProgressBar._is_drawn = True
+
+    def note(self, text: str) -> None:
+        """Print a line, above the bar."""
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         return self
@@ -47,3 +80,4 @@ class LateBar:
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar, ProgressBar._is_drawn = None, False

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
 import glob
-import gzip
-import io
 import json
 import os
 import re
 import shutil
 import stat
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from labelsure.errors import DataError, InputError, TooLargeError
 
@@ -186,47 +181,41 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class Compression:
-    """How a kind of compressed file begins, and how it is opened."""
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""How Arrow calls the compression that a suffix stands for."""
 
-    magic: bytes
-    open: Callable[[IO[bytes]], Any]
-
-
-def _open_zstd(file: IO[bytes]) -> Any:
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.PythonFile(file), "zstd")
-
-
-COMPRESSIONS = {
-    ".gz": Compression(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
-    ".bz2": Compression(b"BZh", bz2.BZ2File),
-    ".zst": Compression(b"\x28\xb5\x2f\xfd", _open_zstd),
-}
 CHUNK_BYTES = 2**20
 
 
-def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
-    """Return the content of a file as it is on disk, or no more than the first bytes of it."""
+def open_file(name: AnyPath) -> Any:
+    """Open a file or an address for reading at any place, or say why it cannot be read."""
+    if is_address(name):
+        system, place = open_system(str(name))
+        return ask_store(str(name), lambda: system.open_input_file(place))
+    path = Path(name)
     try:
-        status = path.stat()
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
             raise OSError("it is a device or a pipe, which may never end")
-        if n_bytes < 0:
-            from labelsure._runtime import limits as _limits  # only reading needs them
-
-            _check_file_size(status.st_size, path, _limits.MAX_FILE_BYTES)
-        with open(path, "rb") as file:
-            return file.read(n_bytes)
-    except TooLargeError:
-        raise
+        return open(path, "rb")
     except FileNotFoundError as error:
         raise DataError(f"There is no file {str(path)!r}.{_suggest_name(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"The file {str(path)!r} cannot be read: {reason}.") from error
+
+
+def open_native(name: AnyPath) -> Any:
+    """Open a file or an address as Arrow does, which closes it by itself."""
+    import pyarrow as pa
+
+    file = open_file(name)
+    if is_address(name):
+        return file
+    with file:
+        try:
+            return pa.OSFile(str(name))
+        except UnicodeEncodeError:  # Arrow takes no name that is not UTF-8
+            return pa.BufferReader(file.read())
 
 
 def _suggest_name(path: Path) -> str:
@@ -240,65 +229,109 @@ def _suggest_name(path: Path) -> str:
     )
 
 
-def find_compression(content: bytes, path: Path) -> Compression | None:
-    """Return how a file is compressed, by its first bytes; None where it is not."""
-    for suffix, compression in COMPRESSIONS.items():
-        if content.startswith(compression.magic):
-            return compression
-        if path.suffix.lower() == suffix:
+def find_codec(name: str) -> str | None:
+    """Return how a file is compressed by its suffix; None where it is not."""
+    return COMPRESSIONS.get(Path(without_options(name)).suffix.lower())
+
+
+def without_options(name: str) -> str:
+    """Return an address such as ``s3://bucket/t.csv?region=...`` without what follows the mark."""
+    return name.partition("?")[0] if is_address(name) else name
+
+
+class UnpackedFile:
+    """The bytes of a file from its beginning on, decompressed as its suffix says."""
+
+    def __init__(self, name: AnyPath) -> None:
+        self.name, self.at = str(name), 0
+        codec = find_codec(self.name)
+        if codec is None:
+            self._file = open_file(name)
+        else:
+            import pyarrow as pa
+
+            self._file = pa.CompressedInputStream(open_native(name), codec)
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return the next bytes, fewer at the end only."""
+        try:
+            content: bytes = self._file.read(n_bytes)
+        except OSError as error:
             raise DataError(
-                f"The file {path.name!r} must be a {suffix} file as its name says, but it does "
-                "not begin like one. Fetch it again, or rename it."
-            )
-    return None
+                f"The file {Path(self.name).name!r} is damaged, cut off or not compressed as its "
+                f"name says ({first_line(error)}). Fetch it again."
+            ) from error
+        self.at += len(content)
+        return content
+
+    def read_range(self, start: int, end: int) -> bytes:
+        """Return the bytes between two places, the first of which was not read yet."""
+        while self.at < start and self.read(min(CHUNK_BYTES, start - self.at)):
+            pass
+        return self.read(end - start)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-def unpack(
-    compression: Compression,
-    packed: IO[bytes],
-    unpacked: IO[bytes],
-    path: Path,
-    max_bytes: int | None = None,
-) -> None:
-    """Write what is in a compressed file to another one."""
-    n_bytes = 0
-    try:
-        with compression.open(packed) as file:
-            while chunk := file.read(CHUNK_BYTES):
-                n_bytes += len(chunk)
-                if max_bytes is not None:
-                    _check_file_size(n_bytes, path, max_bytes)
-                unpacked.write(chunk)
-    except TooLargeError:
-        raise
-    except (EOFError, OSError, ValueError, zlib.error) as error:
-        raise DataError(
-            f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
-            "Fetch it again."
-        ) from error
+def read_bytes(path: AnyPath, n_bytes: int = -1) -> bytes:
+    """Return a file as it is on disk, unless it is too large, or the first bytes of it."""
+    with open_file(path) as file:
+        return _read_whole(file, path) if n_bytes < 0 else file.read(n_bytes)
 
 
-def decompress(content: bytes, path: Path) -> bytes:
-    """Return what is in the bytes of a compressed file; other content as it is."""
+def read_unpacked(path: AnyPath) -> bytes:
+    """Return the content of a file, decompressed as its suffix says, unless it is too large."""
+    with closing(UnpackedFile(path)) as file:
+        return _read_whole(file, path)
+
+
+def _read_whole(file: Any, path: AnyPath) -> bytes:
     from labelsure._runtime import limits as _limits  # only reading needs them
 
-    compression = find_compression(content, path)
-    if compression is None:
-        return content
-    unpacked = io.BytesIO()
-    unpack(compression, io.BytesIO(content), unpacked, path, _limits.MAX_FILE_BYTES)
-    return unpacked.getvalue()
+    chunks, n_bytes = list[bytes](), 0
+    while chunk := file.read(CHUNK_BYTES):
+        chunks.append(chunk)
+        n_bytes += len(chunk)
+        if n_bytes > _limits.MAX_FILE_BYTES:
+            raise TooLargeError(
+                f"The file {Path(path).name!r} must have at most "
+                f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it "
+                "has more. Split it, or leave out what is not needed."
+            )
+    return b"".join(chunks)
 
 
-def _check_file_size(n_bytes: int, path: Path, max_bytes: int) -> None:
-    from labelsure._runtime.limits import format_bytes
+def open_system(address: str) -> tuple[Any, str]:
+    """Return the store of an address as Arrow or else fsspec opens it, and the place in it."""
+    from pyarrow import ArrowException, fs
 
-    if n_bytes > max_bytes:
-        raise TooLargeError(
-            f"The file {path.name!r} must have at most "
-            f"{format_bytes(max_bytes)}, unpacked if it is compressed; it has "
-            "more. Split it, or leave out what is not needed."
-        )
+    with suppress(ArrowException, NotImplementedError):  # no store of Arrow's
+        system, place = fs.FileSystem.from_uri(address)
+        return system, str(place)
+    try:
+        import fsspec  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise InputError(
+            f"The address {address!r} needs the package fsspec, which is not installed. Install "
+            "it: pip install 'labelsure[remote]', or copy the files here."
+        ) from error
+    system, place = ask_store(address, lambda: fsspec.core.url_to_fs(address))
+    return fs.PyFileSystem(fs.FSSpecHandler(system)), str(place)
+
+
+def ask_store(address: str, ask: Callable[[], Any]) -> Any:
+    """Return what a store answers, or say in a sentence that it does not."""
+    try:
+        return ask()
+    except FileNotFoundError as error:
+        raise DataError(f"There is no file at {address!r}. Check the address.") from error
+    except Exception as error:  # of whatever package opens such addresses
+        raise InputError(
+            f"The address {address!r} cannot be used ({type(error).__name__}: "
+            f"{first_line(error)}). Check it, or copy the files here."
+        ) from error
 
 
 def decode(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -24,11 +24,13 @@ def run_tasks(
     n_jobs: int = 1,
     scheduler: str | None = None,
     shared: Any = None,
+    prepare: Callable[..., tuple[Any, ...]] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Call a function for each task, and yield the place of the task and what came back.
 
     In the order in which they finish. What the function raises is raised here, so one that must not
     stop the others catches it. A worker that ends makes a `TaskFailure` of the tasks that are lost.
+    `prepare` makes of a task what another process of this machine gets, right before it is sent.
 
     Examples
     --------
@@ -37,24 +39,26 @@ def run_tasks(
     """
     if scheduler is not None:
         return run_on_cluster(function, tasks, scheduler, shared)
-    if shared is not None:
-        tasks = [(shared, *task) for task in tasks]
-    return _run_here(function, tasks, n_jobs)
+    n_workers = count_workers(n_jobs, len(tasks))
+    sent = (task if prepare is None or n_workers == 1 else prepare(*task) for task in tasks)
+    calls = enumerate(sent if shared is None else ((shared, *task) for task in sent))
+    return _run_here(function, calls, len(tasks), n_workers)
 
 
 def _run_here(
-    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int
+    function: Callable[..., Any],
+    calls: Iterable[tuple[int, tuple[Any, ...]]],
+    n_tasks: int,
+    n_workers: int | None,
 ) -> Iterator[tuple[int, Any]]:
     from joblib import Parallel, delayed
 
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
-    parallel = Parallel(
-        n_jobs=count_workers(n_jobs, len(tasks)), return_as="generator_unordered", max_nbytes=None
-    )
-    left = set(range(len(tasks)))
+    parallel = Parallel(n_jobs=n_workers, return_as="generator_unordered", max_nbytes=None)
+    left = set(range(n_tasks))
     try:
         for place, result in parallel(
-            delayed(_call)(function, place, task) for place, task in enumerate(tasks)
+            delayed(_call)(function, place, task) for place, task in calls
         ):
             left.remove(place)
             yield place, result

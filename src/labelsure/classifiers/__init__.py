@@ -4,7 +4,6 @@ May depend on `distributions`, `saving` and what is below them, not on `decision
 """
 
 from labelsure.classifiers._adapters import as_distribution
-from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     EnsembleOfClassifierChains,
@@ -27,7 +26,6 @@ __all__ = [
     "BinaryRelevance",
     "ChainDependence",
     "ClassifierTrellis",
-    "ConditionalBernoulliMixture",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",

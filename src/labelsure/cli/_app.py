@@ -14,12 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from labelsure._runtime.storage import first_line
-from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, on_one_line
-from labelsure.cli._data import data_app, demo
+from labelsure.cli import _data, _models, _monitor, _scoring, _study  # noqa: F401, they add their commands
+from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
 from labelsure.cli._interrupts import Interrupts
-from labelsure.cli._models import calibrate, info, train
-from labelsure.cli._scoring import estimate, report, score
-from labelsure.cli._study import study_app
+from labelsure.cli._options import OPTIONS, app
 from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
@@ -28,50 +26,18 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 DEBUG = "--debug"
 """Taken out of the words wherever it stands, so that it can be put behind a command that failed."""
 
-OPTIONS = {
-    "data_dir": "--data",
-    "n_jobs": "--jobs",
-    "bad_rows": "--bad-rows",
-    "overwrite": "--overwrite",
-    "sep": "--label-sep",
-    "csv_sep": "--csv-sep",
-    "level": "--confidence",
-    "labels": "--labels",
-    "label_column": "--label-column",
-    "id_column": "--id",
-    "floor": "--floor",
-    "sparse": "--sparse",
-    "logits": "--logits",
-    "trust_imports": "--trust-imports",
-    "spreadsheet_safe": "--spreadsheet-safe",
-}
-"""Arguments that messages of the library name, and what they are on the command line."""
-
 WELCOME = """\
 labelsure says how accurate multi-label predictions are expected to be, row by row and as a whole.
 
   train, calibrate         a model from a table, or around another system's predictions
   score, estimate, report  what its predictions for new rows are worth
+  monitor                  whether anything has changed since
   study, data              compare measures of confidence on many data sets
 
 Try:  labelsure demo
       labelsure train tickets.csv --labels urgent,billing --target 0.9 --out tickets.labelsure
 
 All commands: labelsure --help"""
-
-app = typer.Typer(
-    name="labelsure",
-    help="How sure can you be of a predicted labelset?",
-    rich_markup_mode="rich",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in (train, calibrate, score, estimate, report, info):
-    app.command(rich_help_panel="Models")(_command)
-app.add_typer(study_app, name="study", rich_help_panel="Research")
-app.add_typer(data_app, name="data", rich_help_panel="Research")
-app.command(rich_help_panel="Try it")(demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if DEBUG in words:
                 traceback.print_exception(failure)
             code, sentence = _explain(failure)
-            print(f"labelsure: {on_one_line(sentence)}", file=sys.stderr)
+            print_error(sentence)
     return code
 
 
@@ -145,8 +111,10 @@ def _explain(error: Exception) -> tuple[int, str]:
 
 
 def _name_options(message: str) -> str:
-    for argument, option in OPTIONS.items():
-        message = message.replace(f"`{argument}`", f"`{option}`")
+    """Return a message of the library with options in place of its arguments."""
+    for name, option in OPTIONS.items():
+        if option.flag:
+            message = message.replace(f"`{name}`", f"`{option.flag}`")
     return message
 
 

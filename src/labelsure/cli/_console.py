@@ -1,24 +1,26 @@
-"""What commands say to the terminal: exit codes, text as it is, and how far a command is."""
+"""What commands say to the terminal: exit codes, text as it is, one colour for errors."""
 
 from __future__ import annotations
 
-import sys
-import time
+import json
+import re
+import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
-from labelsure._runtime.storage import first_line
+from labelsure.cli._options import Given
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import ProgressColumn
+    from rich.table import Table
 
-    from labelsure.study.run import CellEvent
-    from labelsure.tables.scoring import PartEvent
+    from labelsure._runtime.storage import FinishedOutput
+    from labelsure._runtime.typing import AnyPath
 
 STDOUT = "-"
 """What stands for standard output where a file is asked for."""
@@ -31,23 +33,78 @@ BROKEN = 70  # of the program itself; what systems call an internal software err
 INTERRUPTED = 130
 NO_READER = 141  # what shells say of a program that a closed pipe has ended
 
-MIN_WIDTH = 80
-"""Characters of a table at least: in fewer its values would be gone."""
+MIN_WIDTH = 80  # characters of a table
 
-SECONDS_BETWEEN_LINES = 60.0
-"""Without a terminal, a long run prints how far it is once a minute."""
+NOTHING_TO_DO = "Nothing to do: the same inputs and settings have made it."
+
+FIRST_SENTENCE = re.compile(r"(.*?[.?!]) (?=[A-Z`])", re.DOTALL)
+"""Of an error, which says what is wrong; the others say what to do."""
 
 
 def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Return a console that prints text as it is: names may hold what rich takes for markup."""
     from rich.console import Console
 
-    console = Console(
+    return Console(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
-    if not stderr:
-        console.width = max(console.width, MIN_WIDTH)
-    return console
+
+
+def print_table(table: Table) -> None:
+    """Print a table, also where a terminal is so narrow that its values would be gone."""
+    console = make_console()
+    console.width = max(console.width, MIN_WIDTH)
+    console.print(table)
+
+
+def print_error(sentence: str) -> None:
+    """Print an error on one line of stderr; on terminals what to do has another colour."""
+    from rich.text import Text
+
+    said = on_one_line(sentence)
+    first = FIRST_SENTENCE.match(said)
+    n_wrong = len(said) if first is None else first.end()
+    parts = (("labelsure: ", "bold red"), (said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
+    make_console(stderr=True).print(Text.assemble(*parts))
+
+
+@contextmanager
+def print_notes(quiet: bool) -> Iterator[set[str]]:
+    """Print warnings as one line each on stderr at the end, but for those that are yielded."""
+    told: set[str] = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield told
+    console = make_console(stderr=True, quiet=quiet)
+    for text in dict.fromkeys(str(entry.message) for entry in caught):
+        if text in told:
+            continue
+        console.print(f"Note: {on_one_line(text)}", style="yellow")
+
+
+def print_json(values: Any) -> None:
+    """Print plain values as JSON."""
+    print(json.dumps(values, indent=2))
+
+
+def print_facts(facts: Iterable[tuple[str, str]], *, stderr: bool = False) -> None:
+    """Print what came out as two columns: where it is and what to do next stand last."""
+    from rich.text import Text
+
+    told = [(name, on_one_line(text)) for name, text in facts if text]
+    indent = max(len(name) for name, _ in told) + 2
+    console = make_console(stderr=stderr)
+    for name, text in told:
+        lines = [text]
+        if console.is_terminal and not text.startswith("labelsure "):  # commands are copied
+            lines = wrap(text, max(console.width - indent, 20), break_on_hyphens=False)
+        rest = f"\n{' ' * indent}".join(lines)
+        console.print(Text.assemble((name.ljust(indent), "bold"), rest))
+
+
+def quote(*words: object) -> str:
+    """Return a command as one writes it in a shell."""
+    return shlex.join(["labelsure", *map(str, words)])
 
 
 def open_stdout(out: str | Path) -> Path:
@@ -65,16 +122,6 @@ def refuse_stdout(out: Path) -> Path:
     return out
 
 
-@contextmanager
-def print_notes(quiet: bool) -> Iterator[None]:
-    """Print warnings as one line each on stderr at the end, unless quiet."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
-        print(f"Note: {on_one_line(text)}", file=sys.stderr)
-
-
 def on_one_line(text: str) -> str:
     r"""Return text without line breaks and other characters that terminals do not print.
 
@@ -86,127 +133,29 @@ def on_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class ProgressBar:
-    """A bar on stderr that counts things as they are finished; a line a minute elsewhere.
+def write_page(
+    given: Given,
+    output: FinishedOutput,
+    read: Iterable[AnyPath],
+    make_page: Callable[[], tuple[Any, str]],
+    name: str = "Shift",
+) -> None:
+    """Write a page unless it is there, and say where; `make_page` also returns what to print."""
+    from labelsure._runtime.storage import check_output_file
 
-    Parameters
-    ----------
-    title
-        What is counted.
-    *columns
-        What stands behind the count.
-    quiet
-        Draw and print nothing.
-    **settings
-        Of the task that `rich` shows.
-    """
-
-    def __init__(self, title: str, *columns: ProgressColumn, quiet: bool, **settings: Any) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self._console = make_console(stderr=True, quiet=quiet)
-        self._title, self._printed = title, time.monotonic()
-        self._bar = Progress(
-            TextColumn(title),
-            BarColumn(),
-            MofNCompleteColumn(),
-            *columns,
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task(title, total=None, **settings)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.stop()
-
-    def _update(self, n_finished: int, n_all: int, **settings: Any) -> None:
-        self._bar.update(self._task, completed=n_finished, total=n_all, **settings)
-        now = time.monotonic()
-        if not self._console.is_terminal and now - self._printed >= SECONDS_BETWEEN_LINES:
-            self._printed = now
-            self._console.print(f"{n_finished:,} of {n_all:,} {self._title}")
-
-
-class CellLines(ProgressBar):
-    """Draws what `run_study` reports."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        from rich.progress import TimeElapsedColumn
-
-        super().__init__("cells", TimeElapsedColumn(), quiet=quiet)
-        self._n_kept = 0
-
-    def __call__(self, event: CellEvent) -> None:
-        """Draw one event; kept cells only count, and get one line together."""
-        self._update(event.n_finished, event.n_cells)
-        if event.state == "kept":
-            self._n_kept += 1
-            if event.n_finished < event.n_cells:
-                return
-        if self._n_kept:
-            self.note(f"{self._n_kept} cells kept from an earlier run")
-            self._n_kept = 0
-        if event.state != "kept":
-            width = len(str(event.n_cells))
-            counted = f"[{event.n_finished:>{width}}/{event.n_cells}]"
-            failed = f" FAILED: {first_line(event.message)}" if event.state == "failed" else ""
-            self.note(f"{counted} {event.cell} {event.seconds:.1f} s{failed}")
-
-    def note(self, text: str) -> None:
-        """Print what happens beside the cells."""
-        self._console.print(text)
-
-
-class RowLines(ProgressBar):
-    """Draws how many rows are finished, how fast, and how long it will take."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        from rich.progress import TextColumn, TimeRemainingColumn
-
-        rate = TextColumn("{task.fields[rate]}")
-        super().__init__("rows", rate, TimeRemainingColumn(), quiet=quiet, rate="")
-        self._n_kept = 0
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        if self._n_kept:
-            self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
-
-    def __call__(self, event: PartEvent) -> None:
-        """Draw one event; why a part failed is said when the run ends."""
-        if event.state == "kept":
-            self._n_kept += event.n_rows
-        speed = self._bar.tasks[0].speed
-        rate = f"{speed:,.0f} a second" if speed else ""
-        self._update(event.n_finished, event.n_total, rate=rate)
-
-
-class InstanceBar(ProgressBar):
-    """Draws how many instances the distributions that are computed within have finished.
-
-    Only where that takes a while: it is gone when they are finished.
-    """
-
-    def __init__(self, quiet: bool = False) -> None:
-        from labelsure._kernels.threads import watch_progress  # helps of commands need no numpy
-
-        super().__init__("instances", quiet=quiet, visible=False)
-        self._watch = watch_progress(self)
-
-    def __enter__(self) -> Self:
-        self._watch.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self._watch.__exit__(*error)
-        super().__exit__(*error)
-
-    def __call__(self, n_done: int, n_all: int) -> None:
-        """Draw where a question stands that is answered in several steps."""
-        shown = n_done < n_all or self._bar.tasks[self._task].visible
-        self._update(n_done, n_all, visible=shown)
+    is_stdout = str(given.out) == STDOUT
+    check_output_file(open_stdout(given.out), read)
+    found = None if is_stdout else output.find(overwrite=given.overwrite)
+    if found is None:
+        page, said = make_page()
+        page.save(open_stdout(given.out))
+        if not is_stdout:
+            output.note({"said": said})
+    else:
+        said = found["said"]
+    if given.as_json and not is_stdout:
+        print_json({"out": str(given.out), "said": said, "is_new": found is None})
+    elif not given.quiet:
+        done = "" if found is None else NOTHING_TO_DO
+        facts = [(name, said), ("Report", str(given.out)), ("", done)]
+        print_facts(facts, stderr=is_stdout)

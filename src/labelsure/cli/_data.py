@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labelsure.cli._console import make_console
-from labelsure.cli._options import JsonOption
+from labelsure.cli._console import make_console, print_json, print_table
+from labelsure.cli._options import RESEARCH, TRY, Given, app, command
 
 if TYPE_CHECKING:
     from labelsure.tables.dataset import Dataset
 
 data_app = typer.Typer(help="List, describe and fetch data sets.", rich_markup_mode="rich")
+app.add_typer(data_app, name="data", rich_help_panel=RESEARCH)
 
-Name = Annotated[str, typer.Argument(help="One of `labelsure data list`.", metavar="NAME")]
-Folder = Annotated[
-    Path | None, typer.Option("--data", help="A folder with ARFF files to look into first.")
-]
 COLUMNS = ("name", "domain", "instances", "labels", "features", "OpenML", "embedded")
 
 N_SHOWN = 10
@@ -27,8 +22,8 @@ TARGET = 0.9
 METRIC = "jaccard"
 
 
-@data_app.command("list")
-def list_sets(data: Folder = None, as_json: JsonOption = False) -> None:
+@command("data_dir as_json", below=data_app)
+def list_sets(given: Given) -> None:
     """List the data sets that have a name.
 
     [bold]Examples[/bold]
@@ -41,15 +36,15 @@ def list_sets(data: Folder = None, as_json: JsonOption = False) -> None:
 
     known = catalogue().astype(object).where(lambda frame: frame.notna(), None)
     counted, unknown = known.T.to_dict(), dict.fromkeys(known.columns)
-    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(data)]
-    if as_json:
-        print(json.dumps(rows, indent=2))
-        return
-    _print_table(rows)
+    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(given.data_dir)]
+    if given.as_json:
+        print_json(rows)
+    else:
+        _print_table(rows)
 
 
-@data_app.command("info")
-def info(name: Name, data: Folder = None, as_json: JsonOption = False) -> None:
+@command("name data_dir as_json", below=data_app)
+def info(given: Given) -> None:
     """Load a data set and describe it.
 
     [bold]Example[/bold]
@@ -58,11 +53,11 @@ def info(name: Name, data: Folder = None, as_json: JsonOption = False) -> None:
     """
     from labelsure.tables.datasets import load_dataset
 
-    _describe(load_dataset(name, data), as_json)
+    _describe(load_dataset(given.name, given.data_dir), given.as_json)
 
 
-@data_app.command("fetch")
-def fetch(name: Name, as_json: JsonOption = False) -> None:
+@command("name as_json", below=data_app)
+def fetch(given: Given) -> None:
     """Fetch a data set from OpenML into scikit-learn's data home, where studies find it.
 
     Embedded data sets need no fetching.
@@ -73,8 +68,9 @@ def fetch(name: Name, as_json: JsonOption = False) -> None:
     """
     from labelsure.tables.datasets import catalogue, load_dataset
 
-    on_openml = bool(catalogue()["openml_id"].notna().get(name.lower(), False))
-    _describe(load_dataset(name, source="openml" if on_openml else None), as_json)
+    on_openml = bool(catalogue()["openml_id"].notna().get(given.name.lower(), False))
+    source = "openml" if on_openml else None
+    _describe(load_dataset(given.name, source=source), given.as_json)
 
 
 def _describe(data: Dataset, as_json: bool) -> None:
@@ -88,7 +84,7 @@ def _describe(data: Dataset, as_json: bool) -> None:
         "labels": show_names(data.label_names, data.n_labels),
     }
     if as_json:
-        print(json.dumps(described, indent=2))
+        print_json(described)
         return
     for key, value in described.items():
         print(f"{key:18} {_as_text(value)}")
@@ -100,7 +96,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     table = Table(*COLUMNS)
     for row in rows:
         table.add_row(*(_as_text(value) for value in row.values()))
-    make_console().print(table)
+    print_table(table)
 
 
 def _as_text(value: Any) -> str:
@@ -111,7 +107,8 @@ def _as_text(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def demo(as_json: JsonOption = False) -> None:
+@command("as_json", group=TRY)
+def demo(given: Given) -> None:
     """Predict traits of handwritten digits, and say which predictions to trust.
 
     [bold]Example[/bold]
@@ -119,8 +116,8 @@ def demo(as_json: JsonOption = False) -> None:
     labelsure demo
     """
     result = _digits()
-    if as_json:
-        print(json.dumps(result, indent=2))
+    if given.as_json:
+        print_json(result)
     else:
         _print_demo(result)
 
@@ -183,8 +180,8 @@ def _print_demo(result: dict[str, Any]) -> None:
             "accept" if row["accepted"] else "refer",
             f"{row['actual_accuracy']:.3f}",
         )
+    print_table(table)
     console = make_console()
-    console.print(table)
     estimated = result["estimated"]
     console.print(
         f"All {result['n_predictions']} predictions: estimated mean {METRIC.title()} "

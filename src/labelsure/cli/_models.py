@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from labelsure._runtime.limits import MAX_JOBS
-from labelsure._runtime.storage import check_output_file, expand_path, is_stream
 from labelsure.cli._console import (
-    InstanceBar,
+    NOTHING_TO_DO,
     make_console,
     on_one_line,
+    print_facts,
+    print_json,
     print_notes,
+    print_table,
+    quote,
     refuse_stdout,
 )
 from labelsure.cli._options import (
-    NOTHING_TO_DO,
-    CsvSeparatorOption,
-    JsonOption,
-    LabelSeparatorOption,
-    OverwriteOption,
-    QuietOption,
+    MODELS,
+    REQUIRED,
+    Given,
+    argument,
+    choose,
+    command,
+    option,
     output_of,
 )
 from labelsure.errors import InputError
@@ -34,128 +33,16 @@ if TYPE_CHECKING:
     from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
 
-MAX_SEED = 2**32 - 1
-
-Table = Annotated[
-    list[str],
-    typer.Argument(
-        help="A table: .csv, .tsv, .parquet, .jsonl, .npy or .npz, or a folder of these.",
-        metavar="DATA",
-    ),
-]
-Labels = Annotated[
-    str | None, typer.Option("--labels", help="Label columns, with commas; patterns are allowed.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option("--label-column", help="A column with the names of labels instead.")
-]
-IdColumn = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
-Drop = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas.")]
-Texts = Annotated[
-    list[str] | None, typer.Option("--text", help="A column of texts, if it looks otherwise.")
-]
-Roles = Annotated[
-    list[str] | None,
-    typer.Option("--role", help="COLUMN=number or COLUMN=category, likewise."),
-]
-ClassifierName = Annotated[
-    str,
-    typer.Option(
-        "--classifier",
-        help="ecc, br, trellis, pcc, powerset, cbm, layer or forest.",
-        metavar="NAME",
-    ),
-]
-FoldsOrShare = Annotated[
-    str | None,
-    typer.Option(
-        "--cv",
-        help="Share of rows to hold out, such as 0.4; or folds, such as 5, without guarantee.",
-        metavar="FOLDS|SHARE",
-    ),
-]
-MetricName = Annotated[
-    str,
-    typer.Option(
-        "--metric", help="exact, hamming, jaccard, f1, recall or precision.", metavar="NAME"
-    ),
-]
-Decision = Annotated[
-    str,
-    typer.Option(
-        "--decision",
-        help="What is predicted and judged: best (highest expected accuracy), mode (most "
-        "probable), or predict (the classifier's own).",
-        metavar="NAME",
-    ),
-]
-Target = Annotated[
-    float | None,
-    typer.Option(
-        "--target", min=0, max=1, help="Mean accuracy that accepted predictions must reach."
-    ),
-]
-Share = Annotated[
-    float | None,
-    typer.Option("--share", min=0, max=1, help="Share of predictions to accept instead."),
-]
-Region = Annotated[
-    float | None,
-    typer.Option("--region", min=0, max=1, help="Nominal coverage of certain and possible labels."),
-]
-Confidence = Annotated[
-    float, typer.Option("--confidence", min=0, max=1, help="Confidence level of the guarantee.")
-]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
-]
-FitJobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, max=MAX_JOBS, help="Processes that fit; one by default."),
-]
-LabelFile = Annotated[
-    str | None, typer.Option("--labels-from", help="A text file with a label in each line.")
-]
-Sparse = Annotated[
-    bool,
-    typer.Option("--sparse", help="Rows list some of very many labels; a sparse .npz says so."),
-]
-Floor = Annotated[
-    float | None,
-    typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="The file of the model.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every column and the whole model card.")
-]
+SHARED = "labels label_column sep csv_sep id_column metric decision target share region confidence"
+"""Options of `train` and `calibrate` that go to the library as they are."""
 
 
-def train(
-    data: Table,
-    out: Out,
-    labels: Labels = None,
-    label_column: LabelColumn = None,
-    label_sep: LabelSeparatorOption = None,
-    csv_sep: CsvSeparatorOption = None,
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    text: Texts = None,
-    role: Roles = None,
-    classifier: ClassifierName = "ecc",
-    metric: MetricName = "jaccard",
-    decision: Decision = "best",
-    target: Target = None,
-    share: Share = None,
-    region: Region = None,
-    cv: FoldsOrShare = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    jobs: FitJobs = None,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: Verbose = False,
-) -> None:
+@command(
+    f"data out {SHARED} drop text role classifier cv seed n_jobs overwrite as_json quiet verbose",
+    group=MODELS,
+    n_jobs=option(int, "--jobs -j", "Processes that fit; one by default.", min=1, max=MAX_JOBS),
+)
+def train(given: Given) -> None:
     """Train a classifier on a table, and say how accurate it is expected to be.
 
     [bold]Examples[/bold]
@@ -164,59 +51,33 @@ def train(
 
     labelsure train tickets.parquet --label-column tags --label-sep ";" --text message --out tickets.labelsure
     """  # noqa: E501, a command stands on one line
-    given = locals()
 
     def make_model() -> Any:
         from labelsure.tables.training import train_model
 
         return train_model(
-            data,
-            drop=drop or (),
-            roles={**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
-            classifier=classifier,
-            cv=_read_cv(cv),
-            n_jobs=jobs,
-            **_settings_of(given),
+            given.data,
+            drop=given.drop or (),
+            roles={**_read_roles(given.role or []), **dict.fromkeys(given.text or [], "text")},
+            cv=_read_cv(given.cv),
+            random_state=given.seed,
+            **choose(given, f"{SHARED} classifier n_jobs"),
         )
 
-    _write_model("train", given, data, make_model)
+    _write_model("train", given, given.data, make_model)
 
 
-def calibrate(
-    predictions: Annotated[
-        str,
-        typer.Argument(
-            help="What another system predicted: a table, or JSONL with labels and scores.",
-            metavar="PREDICTIONS",
-        ),
-    ],
-    truth: Annotated[str, typer.Option("--truth", help="A table of true labels.")],
-    out: Out,
-    labels: Annotated[
-        str | None, typer.Option("--labels", help="The labels, with commas, in order.")
-    ] = None,
-    label_column: LabelColumn = None,
-    label_sep: LabelSeparatorOption = None,
-    csv_sep: CsvSeparatorOption = None,
-    id_column: IdColumn = None,
-    labels_from: LabelFile = None,
-    logits: Annotated[
-        bool, typer.Option("--logits", help="Scores are logits, not probabilities.")
-    ] = False,
-    sparse: Sparse = False,
-    floor: Floor = None,
-    metric: MetricName = "jaccard",
-    decision: Decision = "best",
-    target: Target = None,
-    share: Share = None,
-    region: Region = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: Verbose = False,
-) -> None:
+@command(
+    f"predictions truth out {SHARED} labels_from logits sparse floor seed overwrite as_json quiet "
+    "verbose",
+    group=MODELS,
+    predictions=argument(
+        str, "PREDICTIONS", "What another system predicted: a table, or JSONL, labels with scores."
+    ),
+    truth=option(str, "--truth", "A table of true labels.", REQUIRED),
+    labels=option(str, "--labels", "The labels, with commas, in order."),
+)
+def calibrate(given: Given) -> None:
     """Say how accurate another system's predictions are, from some whose truth is known.
 
     [bold]Examples[/bold]
@@ -227,58 +88,57 @@ def calibrate(
 
     labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
     """  # noqa: E501, a command stands on one line
-    given = locals()
-    if labels is not None and labels_from is not None:
+    if given.labels is not None and given.labels_from is not None:
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
 
     def make_model() -> Any:
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        settings = _settings_of(given)
-        if labels_from is not None:
-            settings["labels"] = read_label_file(labels_from)
-        return calibrate_model(
-            predictions, truth, logits=logits, sparse=sparse, floor=floor, **settings
-        )
+        settings = choose(given, f"{SHARED} logits sparse floor")
+        if given.labels_from is not None:
+            settings["labels"] = read_label_file(given.labels_from)
+        return calibrate_model(given.predictions, given.truth, random_state=given.seed, **settings)
 
-    inputs = [name for name in (predictions, truth, labels_from) if name is not None]
-    _write_model("calibrate", given, inputs, make_model)
+    inputs = filter(None, (given.predictions, given.truth, given.labels_from))
+    _write_model("calibrate", given, list(inputs), make_model)
 
 
-SHARED = (
-    *("labels", "label_column", "id_column", "csv_sep", "metric", "decision"),
-    *("target", "share", "region", "confidence"),
-)
-"""Options of `train` and `calibrate` that the library knows by the same names."""
+def _write_model(name: str, given: Given, inputs: list[str], make_model: Callable[[], Any]) -> None:
+    """Save a model unless it is there; print a summary, where it is, and what to do with it."""
+    from labelsure._runtime.storage import check_output_file, is_stream
+    from labelsure.tables.training import describe_file
 
-
-def _settings_of(given: dict[str, Any]) -> dict[str, Any]:
-    shared = {name: given[name] for name in SHARED}
-    return {**shared, "sep": given["label_sep"], "random_state": given["seed"]}
-
-
-def _write_model(
-    command: str, given: dict[str, Any], inputs: list[str], make: Callable[[], Any]
-) -> None:
-    """Save a model unless it is there, and print what it is."""
-    output = output_of(command, given, inputs)
-    check_output_file(refuse_stdout(given["out"]), inputs)
-    is_new = output.find(overwrite=given["overwrite"]) is None
+    output = output_of(name, given, inputs)
+    check_output_file(refuse_stdout(given.out), inputs)
+    is_new = output.find(overwrite=given.overwrite) is None
     if is_new:
-        is_quiet = given["quiet"] or given["as_json"]
-        with print_notes(is_quiet), InstanceBar(is_quiet):
-            model = make()
+        with print_notes(given.quiet or given.as_json) as told:
+            model = make_model()
+            told.add(model.card_.summary)
         model.save(output.path)
         output.note({})
-    printing = {name: given[name] for name in ("as_json", "quiet", "verbose")}
-    _show(output.path, is_new=is_new, **printing)
+    if given.quiet or is_stream(output.path):
+        return
+    described = describe_file(given.out)
+    if given.as_json or given.verbose or described.card is None:
+        _print_described(described, given.as_json)
+        facts = []
+    else:
+        facts = [*_summarise(described.card), ("Model", described.path)]
+    if given.as_json:
+        return
+    next_of = {"train": "NEW.csv", "calibrate": "NEW_PREDICTIONS.csv"}
+    facts += [
+        ("Next", quote("score", given.out, next_of[name], "--out", "predictions.csv")),
+        ("", quote("report", given.out, next_of[name], "--out", "report.html")),
+        ("", "" if is_new else NOTHING_TO_DO),
+    ]
+    print_facts(facts)
 
 
-def info(
-    model: Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")],
-    as_json: JsonOption = False,
-) -> None:
+@command("model as_json", group=MODELS)
+def info(given: Given) -> None:
     """Say what a saved model is, without loading it: its labels, columns, accuracy and versions.
 
     [bold]Example[/bold]
@@ -287,7 +147,7 @@ def info(
     """
     from labelsure.tables.training import describe_file
 
-    _print_described(describe_file(model), as_json)
+    _print_described(describe_file(given.model), given.as_json)
 
 
 def _read_roles(given: list[str]) -> dict[str, str]:
@@ -311,57 +171,37 @@ def _read_cv(cv: str | None) -> int | float | None:
         ) from error
 
 
-def _show(out: Path, *, as_json: bool, quiet: bool, verbose: bool, is_new: bool) -> None:
-    """Print what was made: a summary, where it is, and what to do with it."""
-    from labelsure.tables.training import describe_file
-
-    if quiet or is_stream(expand_path(out)):
-        return
-    described = describe_file(out)
-    if as_json or verbose or described.card is None:
-        _print_described(described, as_json)
-    else:
-        console = make_console()
-        console.print("\n".join(on_one_line(line) for line in _summarise(described.card)))
-        console.print(f"Model {described.path}")
-    if as_json:
-        return
-    model = shlex.quote(str(out))
-    print(f"Next: labelsure score {model} NEW.csv --out predictions.csv")
-    print(f"      labelsure report {model} NEW.csv --out report.html")
-    if not is_new:
-        print(NOTHING_TO_DO)
-
-
 ADJECTIVES = {"number": "numeric", "category": "categorical", "left out": "unused"}
 """How columns are called by their roles."""
 
 
-def _summarise(card: ModelCard) -> Iterator[str]:
+def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     """Yield what was done with the columns, the estimated accuracy, and what is accepted."""
+    from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
+
     notes: dict[str, list[str]] = {}
     for column in card.columns or []:
         if column["role"] not in ("label", "id"):
             notes.setdefault(column["role"], []).append(column["note"])
+    heading = "Columns"
     for role, said in notes.items():
         note = f", {said[0]}" if len(set(said)) == 1 else ""
         word = ADJECTIVES.get(role, role)
-        yield f"{len(said)} {word} column{'s' if len(said) > 1 else ''}{note}."
-    yield f"{card.n_labels or len(card.label_names)} labels, {card.n_training} training instances."
-    from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
-
+        yield heading, f"{len(said)} {word} column{'s' if len(said) > 1 else ''}{note}"
+        heading = ""
+    n_calibration = card.n_for_estimator + card.n_for_policy
+    yield "Rows", f"{card.n_training:,} for training, {n_calibration:,} for calibration"
+    yield "Labels", f"{card.n_labels or len(card.label_names):,}"
     metric = METRICS[card.metric].title if card.metric in METRICS else card.metric
-    yield (
-        f"Estimated mean {metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
-        f"{card.low:.3f} to {card.high:.3f})."
-    )
-    yield f"Judged: {card.decision}. {card.comparison}".strip()
-    yield card.summary
+    interval = f"{card.confidence:.0%} interval {card.low:.3f} to {card.high:.3f}"
+    yield f"Mean {metric}", f"{card.estimated:.3f}, estimated ({interval})"
+    yield "Judged", f"{card.decision}. {card.comparison}".strip()
+    yield "Policy", card.summary
 
 
 def _print_described(described: DescribedFile, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(described.to_dict(), indent=2))
+        print_json(described.to_dict())
         return
     console = make_console()
     columns: list[dict[str, Any]] = (described.card and described.card.columns) or []
@@ -371,6 +211,6 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
         table = Table("column", "role", "what is done")
         for column in columns:
             table.add_row(*(on_one_line(str(column[key])) for key in ("name", "role", "note")))
-        console.print(table)
+        print_table(table)
     console.print("\n".join(on_one_line(line) for line in str(described).splitlines()))
     console.print(f"Model {described.path}")

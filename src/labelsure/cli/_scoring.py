@@ -2,117 +2,91 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from labelsure._runtime.storage import check_output_file
+from labelsure._runtime.progress import ProgressBar
 from labelsure.cli._console import (
+    NOTHING_TO_DO,
     STDOUT,
-    InstanceBar,
-    RowLines,
-    make_console,
     open_stdout,
+    print_facts,
+    print_json,
     print_notes,
+    quote,
+    write_page,
 )
 from labelsure.cli._options import (
-    NOTHING_TO_DO,
-    AuditOption,
-    BadRowsOption,
-    ConfidenceOption,
-    CsvSeparatorOption,
-    FewLabelsOption,
-    InputArgument,
-    JobsOption,
-    JsonOption,
-    LabelColumnOption,
-    LabelSeparatorOption,
-    ModelArgument,
-    OpenCostOption,
-    OutOption,
-    OverwriteOption,
-    QuietOption,
-    RowNamesOption,
-    SchedulerOption,
-    ShiftOption,
-    TrustOption,
+    MODELS,
+    REQUIRED,
+    Given,
+    argument,
+    choose,
+    command,
+    option,
     output_of,
 )
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.pages import Page
-    from labelsure._runtime.storage import FinishedOutput
-    from labelsure._runtime.typing import AnyPath
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.tables.estimates import FileSums
     from labelsure.tables.scoring import ScoreRun
 
-Inputs = Annotated[
-    list[str] | None,
-    typer.Argument(help="Files or folders of rows to predict.", metavar="[INPUT...]"),
-]
-LABELS_ADVICE = (
-    "Labels of random rows give a valid interval under any shift: `labelsure "
-    "score --audit` draws rows; give their labels by `--truth`. Rows that somebody chose instead "
-    "make the estimate wrong."
-)
-
 
 @contextmanager
-def read_stdin(inputs: list[str]) -> Iterator[list[str]]:
-    """Yield the inputs, with a file of what standard input holds in place of "-"."""
-    if STDOUT not in inputs:
-        yield inputs
-        return
-    with TemporaryDirectory() as folder:
-        first = sys.stdin.buffer.read(4)
-        suffix = ".jsonl" if first.lstrip()[:1] in (b"{", b"[") else ".csv"
-        path = Path(folder) / f"stdin{'.parquet' if first == b'PAR1' else suffix}"
-        with open(path, "wb") as file:
-            file.write(first)
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield [str(path) if name == STDOUT else name for name in inputs]
+def watched(given: Given, inputs: list[str]) -> Iterator[tuple[list[str], ProgressBar]]:
+    """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
+    from labelsure._runtime.warnings import hold_warnings
+    from labelsure.errors import ShiftWarning
+
+    quiet = given.quiet or given.as_json
+    with (
+        hold_warnings(ShiftWarning),  # a shift is part of the summary
+        print_notes(quiet),
+        ProgressBar("rows", quiet=quiet, logs=True) as bar,
+        TemporaryDirectory() as folder,
+    ):
+        stdin = _keep_stdin(Path(folder)) if STDOUT in inputs else ""
+        yield [stdin if name == STDOUT else name for name in inputs], bar
 
 
-def score(
-    model: ModelArgument,
-    inputs: InputArgument,
-    out: OutOption,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="The column that names the rows.")
-    ] = None,
-    jobs: JobsOption = None,
-    scheduler: SchedulerOption = None,
-    bad_rows: BadRowsOption = None,
-    audit: AuditOption = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the audit.")] = 0,
-    top: Annotated[int, typer.Option("--top", min=0, help="Most probable labelsets to show.")] = 3,
-    no_probabilities: Annotated[
-        bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
-    ] = False,
-    label_sep: LabelSeparatorOption = ";",
-    csv_sep: CsvSeparatorOption = None,
-    open_cost: OpenCostOption = None,
-    spreadsheet_safe: Annotated[
-        bool,
-        typer.Option(
-            "--spreadsheet-safe", help="Put ' before texts of CSV that look like formulas."
-        ),
-    ] = False,
-    trust: TrustOption = None,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+def _keep_stdin(folder: Path) -> str:
+    """Write standard input to a file, whose format follows from its first bytes."""
+    first = sys.stdin.buffer.read(4)
+    suffix = ".jsonl" if first.lstrip()[:1] in (b"{", b"[") else ".csv"
+    path = folder / f"stdin{'.parquet' if first == b'PAR1' else suffix}"
+    with open(path, "wb") as file:
+        file.write(first)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return str(path)
+
+
+WRITTEN = "id_column top sep csv_sep open_cost spreadsheet_safe audit seed"
+"""Options of `score` that change what is written, as the library knows them."""
+
+
+@command(
+    f"model inputs out {WRITTEN} no_probabilities bad_rows n_jobs scheduler trust overwrite "
+    "as_json quiet",
+    group=MODELS,
+    out=option(
+        str,
+        "--out -o",
+        "A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix; - is "
+        "standard output.",
+        REQUIRED,
+    ),
+    sep=option(str, "--label-sep", "Between names of labels in one cell of CSV.", ";"),
+    seed=option(int, "--seed", "Of the audit.", 0, min=0),
+)
+def score(given: Given) -> None:
     """Predict labels for the rows of files, and say what each prediction is worth.
 
     Killed at any moment, the same command goes on where it stopped.
@@ -127,84 +101,66 @@ def score(
 
     zcat new.csv.gz | labelsure score tickets.labelsure - --out - | head
     """
-    from labelsure._runtime.warnings import hold_warnings
-    from labelsure.errors import ShiftWarning
     from labelsure.tables.scoring import score_files
 
-    if as_json and out == STDOUT:
+    to_stdout = given.out == STDOUT
+    if given.as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
-    place = out if out.endswith("/") else open_stdout(out)
-    is_quiet = as_json or quiet
-    # A shift is part of the summary.
-    with (
-        hold_warnings(ShiftWarning),
-        print_notes(is_quiet),
-        RowLines(quiet=is_quiet) as lines,
-        read_stdin(inputs) as rows,
-    ):
+    place = given.out if given.out.endswith("/") else open_stdout(given.out)
+    with watched(given, given.inputs) as (inputs, bar):
         run = score_files(
-            model,
-            rows,
+            given.model,
+            inputs,
             place,
-            id_column=id_column,
-            top=top,
-            probabilities=False if no_probabilities else None,
-            sep=label_sep or ";",
-            csv_sep=csv_sep,
-            open_cost=open_cost,
-            spreadsheet_safe=spreadsheet_safe,
-            audit=audit,
-            seed=seed,
-            bad_rows=bad_rows,
-            n_jobs=jobs,
-            scheduler=scheduler,
-            trust=trust or (),
-            overwrite=overwrite,
-            progress=lines,
+            probabilities=False if given.no_probabilities else None,
+            trust=given.trust or (),
+            progress=bar,
+            **choose(given, f"{WRITTEN} bad_rows n_jobs scheduler overwrite"),
         )
-    if as_json:
-        print(json.dumps({**asdict(run), "out": str(run.out)}, indent=2))
-    else:
-        _print_scored(run, bad_rows, to_stderr=out == STDOUT, quiet=quiet)
+    if given.as_json:
+        print_json(asdict(run))
+    elif not given.quiet:
+        print_facts(_describe_run(run, given), stderr=to_stdout)
 
 
-def _print_scored(run: ScoreRun, bad_rows: Path | None, *, to_stderr: bool, quiet: bool) -> None:
-    console = make_console(stderr=to_stderr, quiet=quiet)
+def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
     accepted = "no target or share was set"
     if run.n_accepted is not None:
-        accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to refer"
-    mean = f"mean estimated accuracy {run.mean_estimated:.3f}"
-    console.print(f"{run.n_rows:,} predictions, {mean}; {accepted}.")
-    console.print(run.shift)
+        accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to review"
+    yield "Predictions", f"{run.n_rows:,} ({accepted})"
+    yield "Accuracy", f"{run.mean_estimated:.3f}, the mean of the estimates"
+    yield "Shift", run.shift
     if run.n_audited:
-        console.print(
-            f"{run.n_audited:,} rows were chosen by chance: only their labels say something about "
-            "all rows, those of doubtful ones do not."
+        yield (
+            "Audit",
+            (
+                f"{run.n_audited:,} random rows: label these, and give the labels to `labelsure "
+                "estimate --truth`. Labels of doubtful rows say nothing about all rows."
+            ),
         )
-    if run.n_bad and bad_rows is not None:
-        console.print(f"{run.n_bad:,} bad rows were set aside, see {bad_rows}")
-    console.print(f"Predictions {run.out}")
+    if run.n_bad:
+        yield "Bad rows", f"{run.n_bad:,} set aside in {given.bad_rows}"
+    if 0 < run.n_kept < run.n_parts:
+        yield "Kept", f"{run.n_kept} of {run.n_parts} parts from an earlier run"
+    yield "Written to", run.out
+    if STDOUT not in (given.out, *given.inputs):
+        yield "Next", quote("report", given.model, *given.inputs, "--out", "report.html")
+    if run.n_kept == run.n_parts:
+        yield "", NOTHING_TO_DO
 
 
-def estimate(
-    model: ModelArgument,
-    inputs: InputArgument,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="The model's own, which is the default."),
-    ] = None,
-    confidence: ConfidenceOption = None,
-    shift: ShiftOption = "test",
-    truth: FewLabelsOption = None,
-    id_column: RowNamesOption = None,
-    label_column: LabelColumnOption = None,
-    label_sep: LabelSeparatorOption = None,
-    csv_sep: CsvSeparatorOption = None,
-    jobs: JobsOption = None,
-    scheduler: SchedulerOption = None,
-    trust: TrustOption = None,
-    as_json: JsonOption = False,
-) -> None:
+SOURCES = "id_column label_column sep csv_sep"
+"""Options that say how tables and their truth are read."""
+
+
+@command(
+    f"model inputs truth metric level shift {SOURCES} n_jobs scheduler trust as_json quiet",
+    group=MODELS,
+    truth=option(str, "--truth", "Labels of some rows, which were drawn at random."),
+    metric=option(str, "--metric", "The model's own, which is the default."),
+    label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
+)
+def estimate(given: Given) -> None:
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
     It says whether the rows are like the labelled instances of the model, and if not, what the
@@ -218,36 +174,26 @@ def estimate(
     """
     from labelsure.tables.estimates import sum_files
 
-    with RowLines(quiet=as_json) as lines, read_stdin(inputs) as rows:
+    with watched(given, given.inputs) as (inputs, bar):
         found = sum_files(
-            model,
-            rows,
-            metric=metric,
-            shift=shift,
-            truth=truth,
-            id_column=id_column,
-            label_column=label_column,
-            sep=label_sep,
-            csv_sep=csv_sep,
-            n_jobs=jobs,
-            scheduler=scheduler,
-            trust=trust or (),
-            progress=lines,
+            given.model,
+            inputs,
+            trust=given.trust or (),
+            progress=bar,
+            **choose(given, f"metric shift truth {SOURCES} n_jobs scheduler"),
         )
-    parts = _describe(found, confidence, shift)
-    if as_json:
-        print(json.dumps(_as_json(parts), indent=2))
-    else:
-        _print_estimate(parts, has_labels=truth is not None)
+        parts = _describe(found, given.level, given.shift)
+    if given.as_json:
+        print_json(_as_json(parts))
+    elif not given.quiet:
+        print_facts(_list_estimates(parts, given))
 
 
 def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any]:
     """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
-    from labelsure._runtime.warnings import hold_warnings
-    from labelsure.errors import NotEstimableError, ShiftWarning
+    from labelsure.errors import NotEstimableError
 
-    with hold_warnings(ShiftWarning):  # it is printed
-        plain = found.estimate(level=level, shift=shift)
+    plain = found.estimate(level=level, shift=shift)
     parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
     if plain.shift is not None and plain.shift.found:
         try:
@@ -257,20 +203,29 @@ def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any
     return parts
 
 
-def _print_estimate(parts: dict[str, Any], *, has_labels: bool) -> None:
+def _list_estimates(parts: dict[str, Any], given: Given) -> Iterator[tuple[str, str]]:
     from labelsure.estimation._shift import say_shift
 
-    console = make_console()
     plain: Estimate = parts["estimate"]
-    console.print(str(plain))
+    yield "Estimate", str(plain)
     if plain.shift is not None:
-        console.print(say_shift(plain.shift, ""))
+        yield "Shift", say_shift(plain.shift, "")
     if parts["weighted"] is not None:
-        console.print(f"By labelled instances like these: {parts['weighted']}")
+        yield "Weighted", f"By labelled instances like these: {parts['weighted']}"
     if parts["refusal"] is not None:
-        console.print(parts["refusal"])
-    if not has_labels:
-        console.print(LABELS_ADVICE)
+        yield "Weighted", parts["refusal"]
+    if given.truth is None:
+        yield (
+            "Labels",
+            (
+                "Labels of random rows give a valid interval under any shift; rows that somebody "
+                "chose make the estimate wrong."
+            ),
+        )
+        inputs = ["INPUT" if name == STDOUT else name for name in given.inputs]
+        drawn = ["--audit", "200", "--out", "predictions.csv"]
+        yield "Next", quote("score", given.model, *inputs, *drawn)
+        yield "", quote("estimate", given.model, *inputs, "--truth", "LABELLED.csv")
 
 
 def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
@@ -297,90 +252,42 @@ def _plain_fields(found: Estimate) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value == value}
 
 
-def report(
-    model: ModelArgument,
-    inputs: Inputs = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
-    truth: Annotated[
-        Path | None, typer.Option("--truth", help="A table of the input's true labels.")
-    ] = None,
-    label_column: LabelColumnOption = None,
-    label_sep: LabelSeparatorOption = None,
-    csv_sep: CsvSeparatorOption = None,
-    id_column: RowNamesOption = None,
-    title: Annotated[str | None, typer.Option("--title", help="Of the page.")] = None,
-    open_cost: OpenCostOption = None,
-    trust: TrustOption = None,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+@command(
+    f"model inputs out truth {SOURCES} show title open_cost trust overwrite as_json quiet",
+    group=MODELS,
+    inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
+    out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
+    show=option(str, "--show", "Columns that the page may show, with commas; else none."),
+    truth=option(str, "--truth", "A table of the input's true labels."),
+    label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
+)
+def report(given: Given) -> None:
     """Write one HTML file that shows how accurate a model and its predictions are.
 
     [bold]Examples[/bold]
 
-    labelsure report tickets.labelsure new.csv --out report.html
+    labelsure report tickets.labelsure new.csv --show subject,message --out report.html
 
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
-    from labelsure._runtime.warnings import hold_warnings
-    from labelsure.errors import ShiftWarning
-    from labelsure.tables.estimates import report_files
-
-    if model.is_dir():
+    if given.model.is_dir():
         raise InputError(
-            f"MODEL must be a saved model, got the folder {str(model)!r}. A study has its own "
-            "command: `labelsure study report`."
+            f"MODEL must be a saved model, got the folder {str(given.model)!r}. A study has its "
+            "own command: `labelsure study report`."
         )
-    read: list[str | Path] = [model, *(inputs or []), *([truth] if truth else [])]
-    output = output_of("report", locals(), read)
+    read = [given.model, *(given.inputs or []), *([given.truth] if given.truth else [])]
 
-    def make_page() -> tuple[Page, str]:
-        is_quiet = quiet or as_json
-        # A shift is part of the summary.
-        with hold_warnings(ShiftWarning), print_notes(is_quiet), InstanceBar(is_quiet):
+    def make_page() -> tuple[Any, str]:
+        from labelsure.tables.estimates import report_files
+
+        with watched(given, given.inputs or []) as (inputs, _):
             page = report_files(
-                model,
-                inputs or [],
-                truth=truth,
-                label_column=label_column,
-                sep=label_sep,
-                csv_sep=csv_sep,
-                id_column=id_column,
-                title=title,
-                open_cost=open_cost,
-                trust=trust or (),
+                given.model,
+                inputs,
+                show=given.show.split(",") if given.show else (),
+                trust=given.trust or (),
+                **choose(given, f"truth {SOURCES} title open_cost"),
             )
         return page, page.data["shift"]["sentence"] if "shift" in page.data else ""
 
-    write_page(make_page, output, read, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
-
-
-def write_page(
-    make_page: Callable[[], tuple[Page, str]],
-    output: FinishedOutput,
-    read: Iterable[AnyPath],
-    out: Path,
-    *,
-    overwrite: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Write a page unless it is there, and say where; `make_page` also returns what to print."""
-    is_stdout = str(out) == STDOUT
-    check_output_file(open_stdout(out), read)
-    found = None if is_stdout else output.find(overwrite=overwrite)
-    if found is None:
-        page, said = make_page()
-        page.save(open_stdout(out))
-        if not is_stdout:
-            output.note({"said": said})
-    else:
-        said = found["said"]
-    if as_json and not is_stdout:
-        print(json.dumps({"out": str(out), "said": said, "is_new": found is None}, indent=2))
-    elif not quiet:
-        lines = [said, f"Report {out}", "" if found is None else NOTHING_TO_DO]
-        print("\n".join(filter(None, lines)), file=sys.stderr if is_stdout else sys.stdout)
+    write_page(given, output_of("report", given, read), read, make_page)

@@ -2,84 +2,84 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labelsure._runtime.limits import MAX_REPEATS
+from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.storage import first_line
 from labelsure.cli._console import (
     CELLS_FAILED,
     CHECK_FAILED,
     FINE,
-    CellLines,
     make_console,
+    print_facts,
+    print_json,
+    print_table,
+    quote,
     refuse_stdout,
+    write_page,
 )
 from labelsure.cli._options import (
-    JobsOption,
-    JsonOption,
-    OverwriteOption,
-    QuietOption,
-    SchedulerOption,
+    REQUIRED,
+    RESEARCH,
+    Given,
+    app,
+    argument,
+    command,
+    option,
     output_of,
 )
-from labelsure.cli._scoring import write_page
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from labelsure.study.run import StudyRun
+    from labelsure.study.run import CellEvent, StudyRun
 
 CORRELATIONS = "tables/values_correlations.csv"
-FolderArgument = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
 
 study_app = typer.Typer(
     help="Run a study, compare it with the paper, make a page of it.", rich_markup_mode="rich"
 )
+app.add_typer(study_app, name="study", rich_help_panel=RESEARCH)
 
 
-@study_app.command("run")
-def run(
-    plan: Annotated[
+class CellLines(ProgressBar):
+    """Draws what `run_study` reports."""
+
+    _n_kept = 0
+
+    def draw(self, event: CellEvent) -> None:
+        """Draw one event; kept cells only count, and get one line together."""
+        self(event.n_finished, event.n_cells)
+        if event.state == "kept":
+            self._n_kept += 1
+            if event.n_finished < event.n_cells:
+                return
+        if self._n_kept:
+            self.note(f"{self._n_kept} cells kept from an earlier run")
+            self._n_kept = 0
+        if event.state != "kept":
+            width = len(str(event.n_cells))
+            counted = f"[{event.n_finished:>{width}}/{event.n_cells}]"
+            failed = f" FAILED: {first_line(event.message)}" if event.state == "failed" else ""
+            self.note(f"{counted} {event.cell} {event.seconds:.1f} s{failed}")
+
+
+@command(
+    "plan out data_dir n_jobs scheduler repeats trust_imports overwrite as_json quiet",
+    below=study_app,
+    plan=argument(
         str,
-        typer.Argument(
-            help="embedded, wide, quick, paper or paper-standardised, or a TOML file.",
-            metavar="PLAN",
-            show_default=True,
-        ),
-    ] = "embedded",
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The run folder; the same one again goes on.")
-    ] = ...,  # type: ignore[assignment]
-    data: Annotated[
-        Path | None, typer.Option("--data", help="A folder with ARFF files of the data sets.")
-    ] = None,
-    jobs: JobsOption = None,
-    scheduler: SchedulerOption = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            "--repeats",
-            min=1,
-            max=MAX_REPEATS,
-            help="Splits of each data set, instead of the plan's.",
-        ),
-    ] = None,
-    trust_imports: Annotated[
-        bool,
-        typer.Option(
-            "--trust-imports",
-            help="Import classes of the plan from outside installed packages too.",
-        ),
-    ] = False,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+        "PLAN",
+        "embedded, wide, quick, paper or paper-standardised, or a TOML file.",
+        "embedded",
+    ),
+    out=option(Path, "--out -o", "The run folder; the same one again goes on.", REQUIRED),
+)
+def run(given: Given) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
 
     [bold]Examples[/bold]
@@ -94,35 +94,34 @@ def run(
     from labelsure.study.report import write_report
     from labelsure.study.run import RunFolder, run_study
 
-    chosen = load_plan(plan, trust_imports=trust_imports)
-    if repeats is not None:
-        chosen = chosen.with_repeats(repeats)
-    folder = RunFolder(refuse_stdout(out))
-    if not overwrite:
+    chosen = load_plan(given.plan, trust_imports=given.trust_imports)
+    if given.repeats is not None:
+        chosen = chosen.with_repeats(given.repeats)
+    folder = RunFolder(refuse_stdout(given.out))
+    if not given.overwrite:
         folder.refuse_other_plan(chosen)
-    with folder.locked(), CellLines(quiet=quiet or as_json) as lines:
+    quiet = given.quiet or given.as_json
+    with folder.locked(), CellLines("cells", quiet=quiet, logs=True) as lines:
         done = run_study(
-            chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
+            chosen,
+            folder,
+            data_dir=given.data_dir,
+            n_jobs=given.n_jobs,
+            scheduler=given.scheduler,
+            progress=lines.draw,
         )
         if len(done.scores):
             lines.note("Writing tables and figures")
-            write_report(done, n_jobs=jobs)
-    if as_json:
-        print(json.dumps(_as_dict(done), indent=2))
-    elif not quiet:
+            write_report(done, n_jobs=given.n_jobs)
+    if given.as_json:
+        print_json(_as_dict(done))
+    elif not given.quiet:
         _print_summary(done)
     raise typer.Exit(CELLS_FAILED if done.failures else FINE)
 
 
-@study_app.command("check")
-def check(
-    folder: FolderArgument,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a conclusion does not hold.")
-    ] = False,
-    jobs: JobsOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@command("folder strict n_jobs as_json", below=study_app)
+def check(given: Given) -> None:
     """Compare a run with the paper: every published number, and a verdict for each conclusion.
 
     [bold]Examples[/bold]
@@ -133,22 +132,20 @@ def check(
     """
     from labelsure.study.paper import check_against_paper
 
-    found = check_against_paper(folder, n_jobs=jobs)
-    print(json.dumps(found.to_dict(), indent=2) if as_json else found.to_markdown())
-    raise typer.Exit(CHECK_FAILED if strict and found.misses else FINE)
+    found = check_against_paper(given.folder, n_jobs=given.n_jobs)
+    if given.as_json:
+        print_json(found.to_dict())
+    else:
+        print(found.to_markdown())
+    raise typer.Exit(CHECK_FAILED if given.strict and found.misses else FINE)
 
 
-@study_app.command("report")
-def report(
-    folder: FolderArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
-    jobs: JobsOption = None,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+@command(
+    "folder out n_jobs overwrite as_json quiet",
+    below=study_app,
+    out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
+)
+def report(given: Given) -> None:
     """Write one HTML file that shows what a study found.
 
     [bold]Example[/bold]
@@ -158,16 +155,10 @@ def report(
     from labelsure.study.report import make_study_page
 
     names = ("plan.toml", "scores.parquet", "features.parquet")
-    output = output_of("study report", locals(), [folder / name for name in names])
-    read = sorted(folder.rglob("*.*"))  # a page may stand beside the files of a run
+    output = output_of("study report", given, [given.folder / name for name in names])
+    read = sorted(given.folder.rglob("*.*"))  # a page may stand beside the files of a run
     write_page(
-        lambda: (make_study_page(folder, n_jobs=jobs), ""),
-        output,
-        read,
-        out,
-        overwrite=overwrite,
-        as_json=as_json,
-        quiet=quiet,
+        given, output, read, lambda: (make_study_page(given.folder, n_jobs=given.n_jobs), "")
     )
 
 
@@ -195,26 +186,30 @@ def _print_summary(run: StudyRun) -> None:
     from labelsure.study.analyses import Analyses
     from labelsure.study.tables import accuracy_table
 
-    console = make_console()
     if len(run.scores):
         table = accuracy_table(Analyses(run.scores, run.features, run.plan))
-        console.print(_rich_table(table.title, table.frame.reset_index()))
+        print_table(_rich_table(table.title, table.frame.reset_index()))
     if (run.folder / CORRELATIONS).is_file():
         values = pd.read_csv(run.folder / CORRELATIONS).query("association == 'kendall'")
         means = values.pivot_table("correlation", "candidate", "metric", sort=False)
         title = "Mean rank correlation of candidates and accuracy"
-        console.print(_rich_table(title, means.map("{:.3f}".format).reset_index()))
+        print_table(_rich_table(title, means.map("{:.3f}".format).reset_index()))
     for name, failure in run.failures.items():
-        console.print(f"FAILED {name}: {first_line(failure['message'])}")
-    cells = f"Cells: {run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
-    console.print(f"{cells}; {run.seconds:.0f} s.")
-    console.print(f"Scores   {run.folder / 'scores.parquet'}")
-    for name in ("tables", "figures"):
-        n_files = sum(path.is_file() for path in (run.folder / name).glob("*"))
-        console.print(f"{name.capitalize():<8} {run.folder / name} ({n_files} files)")
-    if run.failures:
-        console.print(f"Failures {run.folder / 'failures.json'}")
-    console.print(f"Next     labelsure study report {run.folder} --out study.html")
+        make_console().print(f"FAILED {name}: {first_line(failure['message'])}", style="red")
+    counted = f"{run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
+    n_files = {
+        name: sum(path.is_file() for path in (run.folder / name).glob("*"))
+        for name in ("tables", "figures")
+    }
+    print_facts(
+        [
+            ("Cells", f"{counted}; {run.seconds:.0f} s"),
+            ("Scores", str(run.folder / "scores.parquet")),
+            *((name.title(), f"{run.folder / name} ({n} files)") for name, n in n_files.items()),
+            ("Failures", str(run.folder / "failures.json") if run.failures else ""),
+            ("Next", quote("study", "report", run.folder, "--out", "study.html")),
+        ]
+    )
 
 
 def _rich_table(title: str, frame: pd.DataFrame) -> Table:

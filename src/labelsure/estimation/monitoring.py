@@ -1,20 +1,43 @@
-"""Monitoring: the estimated accuracy of a stream that nobody labels, chunk by chunk."""
+"""Monitoring a stream: alarms that unchanged streams raise with a chance of 5% over all time.
+
+**Inputs.** Each chunk, and the last 2, 4, 8, ... chunks together, are compared with the calibration
+set by the means of all columns that a shift test sees (`compare_means`, valid at any level). The
+tests of chunk t share a part w_t of the level, sum w_t = 1. A union bound needs no independence, so
+that all of them may use the same calibration rows.
+
+**Accuracy.** Of the rows that are labelled, each accuracy a, less what its estimate f tells of it,
+is an unbiased outcome z = a - share * (f - g), where g is the mean estimate of unlabelled rows of
+the same chunk that no other labelled row uses. So outcomes of one population are independent, with
+its mean accuracy as their mean. Gamblers bet that the mean is below c: 1 + stake * (c - z) is what
+a bet pays. One begins at each chunk t with a part w_t of the capital, for each stake of a grid. If
+the mean accuracy is never below c, the sum of all capitals is a supermartingale from 1, which
+reaches 1 / error with a chance of at most `error` (Ville). Late gamblers have not lost what early
+ones lost before the accuracy fell.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import pandas as pd
+from scipy.special import bdtr
 
-from labelsure._runtime.arguments import read_whole_number
-from labelsure._runtime.warnings import hold_warnings
-from labelsure.errors import InputError, NotEstimableError, ShiftWarning
-from labelsure.estimation._batch_estimates import Estimate
-
-if TYPE_CHECKING:
-    import pandas as pd
+from labelsure._runtime.arguments import read_number, read_whole_number
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.pages import Page
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.candidates import full_name
+from labelsure.errors import InputError
+from labelsure.estimation._batch_estimates import BatchSums
+from labelsure.estimation._few_labels import read_few_labels
+from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
+from labelsure.estimation.score_table import keep_marginals
+from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.metrics.registry import EXACT, check_empty, get_metric
 
 __all__ = ["monitor"]
 
@@ -26,26 +49,27 @@ COLUMNS = [
     "estimated",
     "low",
     "high",
-    "band_low",
-    "band_high",
-    "alert",
-    "verdict",
-    "auc",
+    "p_value",
+    "p_limit",
     "moved",
-    "weighted",
-    "weighted_low",
-    "weighted_high",
+    "n_labelled",
+    "accuracy",
+    "accuracy_high",
+    "bound",
+    "alert",
 ]
 
-NOT_TESTED, AS_BEFORE = "not tested", "as before"
-CHANGED, NOT_TRUSTED = "inputs have changed", "estimate not to be trusted"
-VERDICTS = {
-    NOT_TESTED: "fewer than 30 instances, or a cross-fitted model: nothing to compare with",
-    AS_BEFORE: "inputs are like the labelled instances",
-    CHANGED: "they are not, but enough labelled ones are like these, and weighted say the same",
-    NOT_TRUSTED: "too few labelled instances are like these, or weighted they say something else",
+ALERTS = {
+    (False, False): "none",
+    (True, False): "inputs",
+    (False, True): "accuracy",
+    (True, True): "inputs and accuracy",
 }
-"""What is said of a chunk, and when."""
+"""By whether the p-value is below its limit, and whether the bound of accuracy is crossed."""
+
+N_STEPS = 1000  # of the means that gamblers bet against: 0.001, 0.002, ..., 1
+STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that an outcome of the worst kind takes
+MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
 
 
 def monitor(
@@ -53,47 +77,71 @@ def monitor(
     chunks: Any,
     *,
     chunk_size: int | None = None,
+    labels: Mapping[Any, Any] | None = None,
+    bound: float | None = None,
     reference: Any = None,
+    error: float = 0.05,
     level: float = 0.95,
-    band_level: float = 0.997,
-) -> pd.DataFrame:
-    """Estimate the accuracy of each chunk of an unlabelled stream and flag unusual chunks.
+) -> MonitorTable:
+    """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
-    It detects covariate shift. Concept drift cannot be detected without labels.
+    A stream that does not change raises an alarm, at any chunk however long it is watched, with a
+    probability of at most `error`. Without labels the monitor detects that inputs have changed;
+    that accuracy has fallen is shown by labels of some rows, drawn at random.
 
     Parameters
     ----------
     estimator
         A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
     chunks
-        The stream: chunks one after the other, each a distribution or a table, with an
-        `AccuracyAwareClassifier` features X; a dict of them by name, such as
+        The stream from its beginning: chunks one after the other, each a distribution or a table,
+        with an `AccuracyAwareClassifier` features X; a dict of them by name, such as
         `dict(list(X.groupby(pd.Grouper(freq="W"))))`; or one of them that is cut by `chunk_size`.
     chunk_size
         Cut the stream every so many rows.
+    labels
+        Labels of some rows: `{chunk: (rows, Y_true, probability)}` by number or name of the chunk,
+        with the positions of the rows, their truth, and the probability with which each row of the
+        chunk was drawn: the same for all, fixed before anyone saw them.
+    bound
+        Mean accuracy that is acceptable. None means a lower confidence limit of the accuracy on the
+        calibration set.
     reference
-        What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
-        fitted to; a cross-fitted model needs one.
+        A batch of usual rows that inputs are compared with; None means the calibration set. A
+        cross-fitted model needs one.
+    error
+        Probability that an unchanged stream ever raises an alarm; inputs, accuracy and the limit of
+        calibration accuracy share it equally, where they are needed.
     level
-        Confidence level of the interval for each chunk's mean accuracy.
-    band_level
-        How often a chunk like the reference stays within the band; the rest are false alarms.
+        Confidence level of the interval from `low` to `high`.
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each chunk: `chunk` (its number or name), `n_samples`,
-        `estimated` mean accuracy, its interval from `low` to `high`, the band from `band_low` to
-        `band_high` for a chunk of this size, and `alert` (below, above or none). `verdict` compares
-        the chunk with the labelled instances: "as before", "inputs have changed", "estimate not to
-        be trusted" or "not tested"; `auc` and `moved` say how much and what. Where inputs have
-        changed, `weighted`, `weighted_low` and `weighted_high` are the estimate by weighted
-        labelled instances, missing where these are too few.
+    MonitorTable
+        A DataFrame, whose `report()` is a page for people. One row for each chunk:
+
+        - `chunk`, its number or name, and `n_samples`;
+        - `estimated`, its mean accuracy if nothing but inputs has changed, with an interval for
+          this chunk alone from `low` to `high`;
+        - `p_value` of "inputs are like the calibration set", for this chunk or for the last ones
+          together; what it must be below for an alarm is `p_limit`; `moved` names the columns that
+          differ most then;
+        - `n_labelled`; `accuracy`, the prediction-powered mean of this chunk's labelled rows;
+          `accuracy_high`, a confidence sequence: mean accuracy has fallen below it; and `bound`;
+        - `alert`: "none", "inputs", "accuracy" or "inputs and accuracy".
 
     See Also
     --------
     shift_test : Compare one batch with a reference.
     AccuracyAwareClassifier.monitor : The same for features.
+    AccuracyAwareClassifier.draw_audit : Draw rows to label.
+
+    Notes
+    -----
+    Betting on means: Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables
+    by betting, JRSS B 86, arXiv:2010.09686. Prediction-powered monitoring: arXiv:2602.02229. How
+    often unchanged streams raised alarms, and how late changes were found, is measured in
+    `docs/howto/monitoring.md`.
 
     Examples
     --------
@@ -104,40 +152,254 @@ def monitor(
     >>> dist = IndependentLabels(np.concatenate([usual, harder]))
     >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
-    >>> table = monitor(estimator, dist[600:], chunk_size=300)
-    >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
-       estimated  band_low  band_high  alert              verdict
-    0       0.57      0.52       0.61   none            as before
-    1       0.29      0.52       0.61  below  inputs have changed
+    >>> rows = rng.choice(300, 60, replace=False)
+    >>> labels = {1: (rows, Y[900:][rows], 0.2)}
+    >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
+    >>> table[["estimated", "p_value", "accuracy", "accuracy_high", "bound", "alert"]].round(2)
+       estimated  p_value  accuracy  accuracy_high  bound   alert
+    0       0.57      1.0       NaN           1.00   0.52    none
+    1       0.29      0.0      0.35           0.59   0.52  inputs
     """
+    judge, known = _read_reference(reference, estimator)
+    if known is None and not labels:
+        raise InputError(
+            "`reference` must be given for a cross-fitted model, got None: nothing is "
+            "known of the inputs that its one model sees. Pass a batch of usual "
+            "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
+        )
+    labelled = dict(labels or {})
+    n_parts = (known is not None) + (0 if not labelled else 2 if bound is None else 1)
+    part = read_number(error, "error", 0, 1, ends="()") / n_parts
+    if bound is not None:
+        read_number(bound, "bound", 0, 1)
+    elif labelled:
+        bound = _limit_calibration(judge, part)
+    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
+    for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
+        dist, Y_pred = _predict(estimator, chunk)
+        table, features = judge._read_batch(dist, Y_pred)
+        model = judge._fitted_model()
+        estimated = model.predict(features)
+        sums = BatchSums.of(estimated, model.sum_slopes(features))
+        found = judge._estimate_sums(sums, level=level)
+        p_value, p_limit, moved = np.nan, np.nan, ""
+        if known is not None:
+            views.append(table._view(sample_rows(len(table))))
+            p_limit = part * float(spend(number))
+            p_value, names = _compare_windows(known, views)
+            moved = ", ".join(names) if p_value < p_limit else ""
+        n_labelled, accuracy = 0, np.nan
+        if name in labelled:
+            places, values = _read_labels(judge, dist, table, name, labelled.pop(name))
+            outcomes = gamblers.make_outcomes(values, estimated, places, seed=number)
+            n_labelled, accuracy = len(places), float(outcomes.mean())
+            gamblers.bet(outcomes)
+        high = gamblers.upper_bound()
+        crossed = (p_value < p_limit, bound is not None and high <= bound)
+        of_inputs = (found.mean, found.low, found.high, p_value, p_limit, moved)
+        of_labels = (n_labelled, accuracy, high if labels else np.nan, bound)
+        rows.append((name, found.n_samples, *of_inputs, *of_labels, ALERTS[crossed]))
+    if labelled:
+        raise InputError(
+            f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
+        )
+    found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
+    found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
+    return found_table
+
+
+ADVICE = {
+    "none": "Nothing to do.",
+    "inputs": "Estimates may be wrong from here on: draw rows at random (`draw_audit`), label "
+    "them, and pass them as `labels=`.",
+    "accuracy": "Stop accepting predictions unreviewed, label new rows, and fit the model again.",
+}
+"""What to do, by what raised the first alarm."""
+
+
+class MonitorTable(pd.DataFrame):
+    """What `monitor` returns: a row for each chunk, and a page on them; its parts are plain."""
+
+    def __str__(self) -> str:
+        return " ".join(self._say())
+
+    def _say(self) -> list[str]:
+        """Say whether there was an alarm, what to do, and how accurate the last chunk is."""
+        if not len(self):
+            return ["No chunks."]
+        quantity, last = self.attrs["quantity"], self.iloc[-1]
+        latest = (
+            f"Latest chunk, {_name(last['chunk'])}: estimated {quantity} {last['estimated']:.3f} "
+            f"({100 * self.attrs['level']:g}% interval {last['low']:.3f} to {last['high']:.3f})."
+        )
+        alarms = self[self["alert"] != "none"]
+        if not len(alarms):
+            return [f"No alarm in {count(len(self), 'chunk')}.", ADVICE["none"], latest]
+        kind = "accuracy" if alarms["alert"].str.contains("accuracy").any() else "inputs"
+        first = alarms[alarms["alert"].str.contains(kind)].iloc[0]
+        what, advice = "inputs are not like the calibration set", ADVICE[kind]
+        if kind == "accuracy":
+            what = f"{quantity} has fallen below {first['bound']:.3f}"
+        elif self["n_labelled"].any():
+            advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
+        return [f"Alarm: {what}, first in chunk {_name(first['chunk'])}.", advice, latest]
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), pd.DataFrame(self.tail(N_ROWS)))
+
+    def report(self, title: str = "Has anything changed?") -> Page:
+        """Return an HTML page on the chunks; `save(path)` writes it as one file."""
+        from labelsure import __version__
+
+        ends = self[["low", "high", "accuracy", "bound"]]
+        low, high = np.floor(10 * ends.min().min()) / 10, np.ceil(10 * ends.max().max()) / 10
+        rows = [
+            {str(name): _plain(value) for name, value in row.items()}
+            for row in self.assign(chunk=self["chunk"].map(_name)).to_dict("records")
+        ]
+        for row in rows:
+            row["moved"] = ", ".join(map(full_name, filter(None, row["moved"].split(", "))))
+        data: dict[str, Any] = {
+            "title": title,
+            "version": __version__,
+            "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
+            "said": self._say(),
+            "is_alarm": bool((self["alert"] != "none").any()),
+            "rows": rows,
+            "limits": [_plain(low), _plain(max(high, low + 0.1))],
+            "has_labels": bool((self["n_labelled"] > 0).any()),
+            **{str(name): value for name, value in self.attrs.items()},
+            "sections": [("chart", "Accuracy by chunk"), ("chunks", "Chunks"), ("alert", "Alerts")],
+        }
+        return Page("monitor", data)
+
+
+def _name(chunk: Any) -> str:
+    """Return the name of a chunk, of a midnight only its date."""
+    return str(chunk).removesuffix(" 00:00:00")
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has words for, None for what is missing."""
+    if isinstance(value, (int, str, np.integer)):
+        return value if isinstance(value, str) else int(value)
+    return None if value is None or np.isnan(value) else round(float(value), 6)
+
+
+def spend(number: Any) -> Any:
+    """Return the part of a level that chunk 1, 2, ... gets: they sum up to 1.
+
+    1 / (1 + log t) - 1 / (1 + log(t + 1)) falls hardly faster than 1 / t: chunk 500 gets 4e-5.
+    """
+    return 1 / (1 + np.log(number)) - 1 / (1 + np.log(number + 1))
+
+
+class Gamblers:
+    """Capitals of those who bet that mean accuracy is below 0.001, 0.002, ..., 1."""
+
+    def __init__(self, share: float, error: float) -> None:
+        self._share, self._goal = share, 1 / error
+        self._means = np.arange(1, N_STEPS + 1)[:, np.newaxis] / N_STEPS
+        # Outcomes are at most 1 + share: that is what a bet on mean c can lose at worst.
+        self._stakes = STAKES / np.maximum(1 + share - self._means, 1 / N_STEPS)
+        self._capitals = np.zeros_like(self._stakes)
+        self._n_chunks, self._unspent = 0, 1.0
+
+    def make_outcomes(self, accuracy: Floats, estimated: Floats, rows: Any, seed: int) -> Floats:
+        """Return an unbiased outcome of each labelled row of a chunk, independent of the others."""
+        rng = make_generator(seed)
+        others = rng.permutation(np.delete(estimated, rows))
+        size = len(others) // len(rows)
+        if size == 0:
+            return accuracy
+        blocks = others[: size * len(rows)].reshape(len(rows), size).mean(axis=1)
+        # The block's mean is uncertain, too: its estimate counts for the less.
+        return accuracy - self._share * size / (size + 1) * (estimated[rows] - blocks)
+
+    def bet(self, outcomes: Floats) -> None:
+        """Begin with a part of the capital at this chunk, and bet all capitals on its outcomes."""
+        self._n_chunks += 1
+        part = spend(self._n_chunks)
+        self._unspent -= part
+        self._capitals += part
+        for outcome in outcomes:
+            self._capitals *= 1 + self._stakes * (self._means - outcome)
+        np.minimum(self._capitals, 1e100, out=self._capitals)  # enough for any error
+
+    def upper_bound(self) -> float:
+        """Return the lowest mean from which on all are shown to be too high, 1 if none is."""
+        is_shown = self._capitals.mean(axis=1) + self._unspent >= self._goal
+        n_shown = N_STEPS if is_shown.all() else int(np.argmin(is_shown[::-1]))
+        return (N_STEPS - n_shown + 1) / N_STEPS if n_shown else 1.0
+
+
+def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
+    """Compare the last chunk, and the last 2, 4, 8, ... together up to 2,000 rows, with `known`."""
     import pandas as pd
 
-    normal = _read_reference(reference, estimator)
-    rows = []
-    for name, chunk in _name_chunks(chunks, chunk_size):
-        with hold_warnings(ShiftWarning):  # the table says it
-            batch: Estimate = estimator.estimate(chunk, level=level)
-        low, high = _make_band(normal, batch.n_samples, band_level)
-        alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
-        row = (name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert)
-        rows.append((*row, *_judge_chunk(batch, chunk, estimator, level)))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    found, size, window = [], 1, views[-1]
+    while True:
+        found.append(compare_means(known, window))
+        if len(window) >= MAX_ROWS or size >= len(views):
+            break
+        size *= 2
+        window = pd.concat(views[-size:])
+    p_value, moved = min(found, key=lambda pair: pair[0])
+    return min(1.0, len(found) * p_value), moved[:N_MOVED]
 
 
-def _judge_chunk(batch: Estimate, chunk: Any, estimator: Any, level: float) -> tuple[Any, ...]:
-    """Return the verdict on a chunk, and what it rests on."""
-    test, missing = batch.shift, (np.nan, np.nan, np.nan)
-    if test is None:
-        return NOT_TESTED, np.nan, "", *missing
-    if not test.found:
-        return AS_BEFORE, test.auc, "", *missing
-    moved = ", ".join(test.moved.index[:N_MOVED])
-    try:
-        found: Estimate = estimator.estimate(chunk, level=level, shift="weighted")
-    except NotEstimableError:
-        return NOT_TRUSTED, test.auc, moved, *missing
-    verdict = CHANGED if found.low <= batch.mean <= found.high else NOT_TRUSTED
-    return verdict, test.auc, moved, found.mean, found.low, found.high
+def _read_labels(
+    judge: Any, dist: Any, table: Any, name: Any, given: Any
+) -> tuple[Indices, Floats]:
+    """Return which rows of a chunk are labelled, and how accurate their predictions are."""
+    if not isinstance(given, tuple) or len(given) != 3:
+        raise InputError(
+            "`labels` must be (rows, Y_true, probability) for each chunk, with the probability "
+            f"that a row was drawn with, got {type(given).__name__} for {name!r}. Labels that "
+            "nobody drew at random say nothing about the others."
+        )
+    rows, Y_true, probability = given
+    read_number(probability, "probability", 0, 1, ends="(]")
+    places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
+    if bdtr(len(places), len(dist), probability) < MOST_MISSING or not len(places):
+        raise InputError(
+            f"About {probability * len(dist):.0f} of the {len(dist):,} rows of chunk {name!r} must "
+            f"be labelled if each was drawn with probability {probability:g}, got {len(places)}. "
+            "Label all that were drawn: those left out may be the hard ones."
+        )
+    return places, get_metric(judge.metric).values(*counts, empty=check_empty(judge.empty))
+
+
+def _limit_calibration(judge: Any, error: float) -> float:
+    """Return a lower confidence limit of the mean accuracy on the calibration set."""
+    if not judge._can_compare:
+        raise InputError(
+            "`bound` must be given with `labels` for a cross-fitted model, got None: its "
+            "calibration accuracy is not that of the one model."
+        )
+    _, accuracy = judge._compare_estimates()
+    is_exact = get_metric(judge.metric) == EXACT
+    outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
+    limit = MEAN_TESTS["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
+    return float(limit)
+
+
+def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
+    """Return the distributions of a chunk and what is judged; tables stay as they are."""
+    if hasattr(estimator, "accuracy_estimator_"):
+        dist, Y_pred = estimator._predict_all(chunk)
+        return keep_marginals(dist), Y_pred
+    return keep_marginals(chunk), None
+
+
+def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame | None]:
+    """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
+    judge = getattr(estimator, "accuracy_estimator_", estimator)
+    if reference is not None:
+        dist, Y_pred = _predict(estimator, reference)
+        table = judge._read_batch(dist, Y_pred)[0]
+        return judge, table._view(sample_rows(len(table)))
+    return judge, judge._calibration_view() if judge._can_compare else None
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:
@@ -155,44 +417,3 @@ def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any
             f"{type(chunks).__name__}. Write [chunk] for a single one."
         )
     return enumerate(chunks)
-
-
-def _read_reference(reference: Any, estimator: Any) -> Estimate | tuple[float, float]:
-    if reference is None:
-        normal: Estimate | None = getattr(estimator, "reference_", None)
-        if normal is None:
-            raise InputError(
-                "`reference` must be given for an estimator that was not fitted, got None. Pass a "
-                "batch of usual instances, or limits (low, high)."
-            )
-        sample = getattr(
-            getattr(estimator, "accuracy_estimator_", estimator), "calibration_sample_", None
-        )
-        if sample is not None and not sample.of_one_model:
-            raise InputError(
-                "`reference` must be given for a cross-fitted model, got None: the models of the "
-                "folds are not the one that predicts, and a band by them would raise false alarms. "
-                "Pass a batch of usual instances, or limits (low, high), or hold instances out, "
-                "e.g. by cv=0.4."
-            )
-        return normal
-    if isinstance(reference, (tuple, list)) and len(reference) == 2:
-        low, high = (float(limit) for limit in reference)
-        if not low <= high:
-            raise InputError(
-                f"`reference` must be limits (low, high) with low <= high, got {reference!r}."
-            )
-        return low, high
-    estimate: Estimate = estimator.estimate(reference, shift="ignore")
-    return estimate
-
-
-def _make_band(
-    normal: Estimate | tuple[float, float], n_samples: int, band_level: float
-) -> tuple[float, float]:
-    """Return where the mean estimate of a chunk of this size lies if nothing has changed."""
-    if isinstance(normal, tuple):
-        return normal
-    z = float(ndtri((1 + band_level) / 2))
-    margin = z * normal.spread * np.sqrt(1 / n_samples + 1 / normal.n_samples)
-    return max(0.0, normal.mean - margin), min(1.0, normal.mean + margin)

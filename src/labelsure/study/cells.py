@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -12,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 
@@ -22,59 +21,30 @@ from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import METRICS
+from labelsure.labelsets.rows import no_labels, to_text
+from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import PACKAGE, Plan, StudyData
 from labelsure.tables.dataset import Dataset, split_rows
 
-_ROOT = Path(__file__).parents[1]
-
 
 @cache
-def digest_code(*modules: str) -> str:
-    """Return a checksum of modules and of everything that they import from this package.
+def digest_code(module: str = PACKAGE) -> str:
+    """Return a checksum of all files of a package, or of the file of a module.
 
     Examples
     --------
-    >>> digest_code("labelsure.metrics") == digest_code("labelsure.distributions.candidates")
+    >>> digest_code() == digest_code("labelsure.errors")
     False
     """
+    spec = find_spec(module)
+    places = [] if spec is None else [*(spec.submodule_search_locations or ())]
+    files = sorted(path for place in places for path in Path(place).rglob("*.py"))
+    if not files and spec is not None and spec.has_location and spec.origin:
+        files = [Path(spec.origin)]
     digest = sha256()
-    for name, path in sorted(_find_files(modules).items()):
-        digest.update(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    for path in files:
+        digest.update(f"{path.name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
-
-
-def _find_files(modules: Iterable[str]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    left = list(modules)
-    while left:
-        name = left.pop()
-        path = None if name in found else _file_of(name)
-        if path is not None:
-            found[name] = path
-            if name.partition(".")[0] == PACKAGE:
-                left += _imports(path)
-    return found
-
-
-def _file_of(name: str) -> Path | None:
-    """Return the file of a module; None for what is no module, such as a function."""
-    package, *rest = name.split(".")
-    if package != PACKAGE:
-        spec = find_spec(name)
-        return Path(spec.origin) if spec and spec.has_location and spec.origin else None
-    place = _ROOT.joinpath(*rest)
-    files = (place.with_suffix(".py"), place / "__init__.py")
-    # The package itself loads its names when they are used: its own file makes no numbers.
-    return next((path for path in files if rest and path.is_file()), None)
-
-
-def _imports(path: Path) -> Iterator[str]:
-    """Yield the full names of all that a file imports from this package, modules or not."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
@@ -139,10 +109,10 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
     from labelsure import __version__
 
     specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
-    modules = {__name__, *(spec.own_module for spec in specs if spec is not None)} - {""}
+    modules = {PACKAGE, *(spec.user_module for spec in specs if spec is not None)} - {""}
     relevant: dict[str, Any] = {
         "labelsure": __version__,
-        "code": digest_code(*sorted(modules)),
+        "code": [digest_code(module) for module in sorted(modules)],
         "cell": cell.name,
         "data": data.checksum,
         "classes": [None if spec is None else spec.model_dump() for spec in specs],
@@ -250,7 +220,19 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
+    added: dict[str, Any] = {}
+    truth: Any = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
-        table = table.with_best(metric, decide(dist, metric, empty=plan.empty), Y)
-    truth = None if data.truth is None else data.truth[test]
-    return table.with_true_distribution(truth, _true_metrics(plan))
+        best = decide(dist, metric, empty=plan.empty)
+        values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]
+        columns = (f"best_{metric}_{name}" for name in ("decision", "gap", *COUNTS))
+        added |= dict(zip(columns, values, strict=True))
+    mode: Any = table.decisions
+    known = None if data.truth is None else data.truth[test]
+    names = [*(f"true_expected_{metric}" for metric in _true_metrics(plan)), "true_p_empty"]
+    added |= dict.fromkeys(names, np.full(len(table), np.nan))  # where nobody knows the truth
+    if known is not None:
+        for metric in _true_metrics(plan):
+            added[f"true_expected_{metric}"] = known.expected(metric, mode, empty=0.0).value
+        added["true_p_empty"] = np.exp(known.log_prob(no_labels(mode)))
+    return table.with_columns(added)

@@ -19,6 +19,7 @@ from labelsure.distributions.candidates import (
     PAPER_CANDIDATES,
     Profile,
     confidence_of_profile,
+    full_name,
 )
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._accept_curve import accept_curve
@@ -81,7 +82,7 @@ def plot_candidates(
         rows = np.column_stack([first, 1 - rest - first, np.full_like(first, rest)])
         values = confidence_of_profile(profile_of(rows), PAPER_CANDIDATES)
         for names in groups.values():
-            style = _style(names[0]) | {"marker": ""}
+            style = _style(names[-1]) | {"marker": ""}
             ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
         ax.set(xlabel="first probability", title=f"third probability {rest:.3g}")
         ax.set_ylim(-0.02, 1.02)
@@ -214,7 +215,7 @@ FIGURES = {
 def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
     """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
     frame = FIGURES[name].frame(analyses)
-    digest = sha256(digest_code(__name__).encode())
+    digest = sha256(digest_code().encode())
     digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
     return digest.hexdigest(), frame
 
@@ -240,16 +241,8 @@ def _save(figure: Figure, kind: str, to: Any) -> None:
 
 def _style(name: str) -> dict[str, Any]:
     """Return colour, line and marker of a candidate or model, the same in every figure."""
-    known = [*DEFAULT_CANDIDATES, "GI", "MIX"]
+    known = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(known.index(name) if name in known else len(known))
-
-
-def full_name(name: str) -> str:
-    """Return what a candidate or model is called in figures and sentences."""
-    titles = {"HP": "Highest probability", "ME": "Min-entropy", "MIX": "All together"}
-    if name not in CANDIDATES and name not in titles:
-        return name
-    return f"{titles.get(name) or CANDIDATES[name].title.capitalize()} ({name})"
 
 
 def metric_name(metric: str) -> str:

@@ -48,7 +48,6 @@ PACKAGE = __name__.partition(".")[0]
 CLASSIFIERS = (
     "BinaryRelevance",
     "ClassifierTrellis",
-    "ConditionalBernoulliMixture",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "ProbabilisticClassifierChain",
@@ -112,11 +111,9 @@ class ClassSpec(_Table):
         return dict(self.model_extra or {})
 
     @property
-    def own_module(self) -> str:
-        """The module of a class of this package or of the user; empty for other packages."""
+    def user_module(self) -> str:
+        """The module of a class of the user; empty for installed packages."""
         module = self.path.rpartition(".")[0]
-        if module.partition(".")[0] == PACKAGE:
-            return self._find_class().__module__
         return "" if is_installed(module) else module
 
     def check_trust(self) -> None:

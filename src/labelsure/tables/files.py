@@ -1,7 +1,8 @@
 """Tables in files of any size: cut into units of some rows, which are read one at a time.
 
 All commands and `read_dataset` read tables here, by one rule: text is UTF-8, or else Latin-1 as a
-whole; values of CSV are text; keys that a JSONL row lacks are missing.
+whole; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied: a
+compressed file is a stream, which one process reads from its beginning.
 """
 
 from __future__ import annotations
@@ -11,17 +12,15 @@ import csv
 import glob
 import io
 import json
-import mmap
 import os
 import re
-import tempfile
 import threading
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -29,21 +28,25 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
+    UnpackedFile,
+    ask_store,
     checksum_bytes,
     expand_path,
-    find_compression,
+    find_codec,
     first_line,
     is_address,
+    open_file,
+    open_native,
+    open_system,
     read_bytes,
     suffix_of,
-    unpack,
+    without_options,
 )
 from labelsure._runtime.typing import AnyPath, Floats, Integers
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, TooLargeError
@@ -112,85 +115,116 @@ Partitions = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True)
+class TableFile:
+    """A file of a table, and how its rows are named.
+
+    Parameters
+    ----------
+    path
+        Its absolute path, or its address.
+    source
+        The named input and the path below it, which stay when folders move.
+    partitions
+        Values of columns that the names of its folders hold.
+    csv_sep
+        What stands between values of CSV, if somebody says it.
+    """
+
+    path: str
+    source: str = ""
+    partitions: Partitions = ()
+    csv_sep: str = ""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, as messages about the file name it."""
+        return repr(Path(without_options(self.path)).name)
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """Path, size and time, by which a changed file is noticed."""
+        return tuple(describe_file_state(self.path))
+
+    @property
+    def kind(self) -> FileKind:
+        """How it is read."""
+        return KINDS[suffix_of(Path(without_options(self.path)))]
+
+
+@dataclass(frozen=True)
 class Unit:
     """Some rows of one file: what one task reads, the same on every machine.
 
     Parameters
     ----------
-    path
-        Of the file, as it was named.
+    file
+        Of which it is.
     number
         0, 1, ... over all files.
     first_row
         Of the unit in its file, from 0; a header is no row.
     n_rows
         How many rows it has.
-    start, end
-        In CSV and JSONL, where its bytes begin and end.
+    n_bytes
+        How much its columns take, about.
+    start
+        In CSV and JSONL, where its bytes begin, once unpacked.
     line
         In CSV and JSONL, the line in which it begins, from 1.
-    encoding
-        Of the text in the file.
-    row_group
+    text
+        In CSV and JSONL, what is known of the text of the file.
+    group
         In Parquet and Feather, the row group that holds its rows.
     content
-        Where an unpacked copy of the file is, if this machine has one.
-    partitions
-        Values of columns that the names of its folders hold.
-    source
-        The named input and the path below it, which stay when folders move.
-    csv_sep
-        What stands between values of CSV, if somebody says it.
+        Its bytes, if another process has read them.
     """
 
-    path: str
+    file: TableFile
     number: int
     first_row: int
     n_rows: int
-    start: int | None = None
-    end: int | None = None
+    n_bytes: int
+    start: int = 0
     line: int | None = None
-    encoding: str = "utf-8"
-    row_group: int | None = None
-    content: str | None = None
-    partitions: Partitions = ()
-    source: str = ""
-    csv_sep: str = ""
+    text: TextScan | None = None
+    group: int = 0
+    content: bytes | None = field(default=None, repr=False)
+
+    @property
+    def path(self) -> str:
+        """Of the file."""
+        return self.file.path
+
+    @property
+    def source(self) -> str:
+        """The named input and the path of the file below it."""
+        return self.file.source
 
     @property
     def where(self) -> str:
-        """The file, as messages name it."""
+        """The file, as messages about rows name it."""
         return repr(self.source)
 
-
-@dataclass(frozen=True)
-class TablePath:
-    """A file, and how it was named."""
-
-    file: Path
-    name: str = ""
-    partitions: Partitions = ()
-    source: str = ""
-    csv_sep: str = ""
-
-    @property
-    def where(self) -> str:
-        """The file, as messages name it."""
-        return repr(self.file.name)
+    def changed(self) -> DataError:
+        """Return the error for a file that is not as it was when it was cut."""
+        return DataError(
+            f"The file {self.where} must stay as it is while it is read, but its rows from "
+            f"{self.first_row} on (rows count from 0) have changed. Start again."
+        )
 
 
 class FileKind(ABC):
     """A kind of table file: how it is cut into units and how a unit is read."""
 
     @abstractmethod
-    def columns(self, path: TablePath) -> dict[str, str] | int | None:
+    def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Return the columns with their types, how many there are without names, or None.
 
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
 
     @abstractmethod
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, numbered from 0, each of at most `rows` rows."""
 
     @abstractmethod
@@ -219,22 +253,13 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
 def _check_names(names: Sequence[str], where: str) -> list[str]:
     """Return the names of columns, unless there are too many or one is there twice."""
     check_column_count(len(names), where)
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataError(
-                f"The columns of {where} must have names of their own, {name!r} is there twice. "
-                "Rename one of them."
-            )
-        seen.add(name)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"The columns of {where} must have names of their own, {twice!r} is there twice. "
+            "Rename one of them."
+        )
     return list(names)
-
-
-def _changed(unit: Unit) -> DataError:
-    return DataError(
-        f"The file {unit.where} must stay as it is while it is read, but its rows from "
-        f"{unit.first_row} on (rows count from 0) have changed. Start again."
-    )
 
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
@@ -258,461 +283,398 @@ def holds_containers(column: pd.Series[Any]) -> bool:
     )
 
 
-def says_missing(cell: Any) -> bool:
-    """Whether a cell with names of labels says that they are missing; "" says that none is true."""
-    return isinstance(cell, str) and cell.strip() != "" and cell.strip().lower() in MISSING
+_LOCK = threading.RLock()
+_KEPT: dict[Any, Any] = {}  # the reader that was used last
+
+
+def _keep_reader(key: Any, first: int, open_reader: Callable[[], Any]) -> Any:
+    """Return a reader that only goes forward: the one used last, unless it is beyond `first`.
+
+    Without it, to reach the last rows of a file would take as long as to read all of them.
+    """
+    reader = _KEPT.pop(key, None)
+    if reader is None or reader.at > first:
+        reader = open_reader()
+    _KEPT.clear()
+    _KEPT[key] = reader
+    return reader
 
 
 # Text: CSV, TSV, JSONL
 
 BLOCK_BYTES = 2**22
-"""Bytes that the scan holds at a time: more is not faster."""
+"""Bytes that the scan holds at a time: more is not faster. A header fits into one block."""
 
 UNNAMED = "(unnamed)"
 """The column of a header without a name, which pandas writes for the index."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-QUOTE = ord('"')
 NO_SEP = '"\r\n\0'
 NO_BYTE = -1
 
 
 @dataclass(frozen=True)
-class RowStarts:
-    """What a scan over a text file finds.
+class TextScan:
+    """What one sweep over a text file finds.
 
     Parameters
     ----------
-    offsets
-        Where each `every`-th row begins, and at last where the file ends.
-    lines
-        The line of each of these rows, from 1.
-    n_rows
-        How many rows there are.
-    in_quotes
-        Whether the file ends inside of quotes.
+    names, sep
+        The columns in the header of CSV, and what stands between values; "" for JSONL.
+    encoding
+        "utf-8", or "latin-1" where some byte of the file is not UTF-8.
     """
 
-    offsets: list[int]
-    lines: list[int]
-    n_rows: int
-    in_quotes: bool
+    names: tuple[str, ...]
+    sep: str
+    encoding: str
 
-
-def scan_rows(
-    file: Path,
-    every: int,
-    *,
-    delimiter: int = NO_BYTE,
-    quote: int = NO_BYTE,
-    start: int = 0,
-    line: int = 1,
-) -> RowStarts:
-    """Return where every so many rows of a text file begin, in one sweep over its bytes."""
-    from labelsure._kernels.row_starts import N_ROWS, N_STARTS, QUOTED, STATE, find_row_starts
-
-    counts, offsets, lines, at = np.zeros(3, np.int64), list[int](), list[int](), start
-    with open(file, "rb") as stream:
-        stream.seek(start)
-        while content := stream.read(BLOCK_BYTES):
-            block = np.frombuffer(content, np.uint8)
-            starts = np.empty(len(block) // every + 1, np.int64)
-            find_row_starts(block, delimiter, quote, every, counts, starts)
-            starts = starts[: counts[N_STARTS]]
-            breaks = np.flatnonzero(block == ord("\n"))
-            offsets += (at + starts).tolist()
-            lines += (line + np.searchsorted(breaks, starts)).tolist()
-            at, line = at + len(block), line + len(breaks)
-    return RowStarts([*offsets, at], lines, int(counts[N_ROWS]), bool(counts[STATE] == QUOTED))
-
-
-def _cut_rows(path: TablePath, found: RowStarts, rows: int, encoding: str) -> Iterator[Unit]:
-    for number, first_row in enumerate(range(0, found.n_rows, rows)):
-        yield Unit(
-            str(path.file),
-            number,
-            first_row,
-            min(rows, found.n_rows - first_row),
-            start=found.offsets[number],
-            end=found.offsets[number + 1],
-            line=found.lines[number],
-            encoding=encoding,
-        )
-
-
-def _read_range(unit: Unit) -> bytes:
-    """Return the bytes of a unit of a text file, in UTF-8 where they can be."""
-    start, end = unit.start or 0, unit.end or 0
-    with open(unit.path, "rb") as stream:
-        stream.seek(start)
-        content = stream.read(end - start)
-    if len(content) != end - start:
-        raise _changed(unit)
-    return content if unit.encoding == "utf-8" else content.decode(unit.encoding).encode()
-
-
-def _state_of(file: Path) -> tuple[int, int]:
-    """Return what shows that a file has changed; say what is wrong with one that is not there."""
-    read_bytes(file, 0)
-    status = file.stat()
-    return status.st_mtime_ns, status.st_size
-
-
-def find_encoding(file: Path) -> str:
-    """Return "utf-8", or "latin-1" where some byte of a text file is not UTF-8."""
-    return _find_encoding(file, _state_of(file))
+    @property
+    def signs(self) -> tuple[int, int]:
+        """The bytes between values and around them, as the kernel takes them."""
+        return (ord(self.sep), ord('"')) if self.sep else (NO_BYTE, NO_BYTE)
 
 
 @lru_cache(maxsize=4096)
-def _find_encoding(file: Path, state: tuple[int, int]) -> str:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open(file, "rb") as stream:
-        block = stream.read(BLOCK_BYTES)
-        if block.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError(
-                f"The file {file.name!r} must be in UTF-8, it is in UTF-16. Convert it."
-            )
-        try:
-            while block:
-                decoder.decode(block)
-                block = stream.read(BLOCK_BYTES)
-            decoder.decode(b"", True)
-        except UnicodeDecodeError:
-            return "latin-1"
-    return "utf-8"
+def scan_text(
+    file: TableFile, sep: str | None, every: int, state: tuple[Any, ...]
+) -> tuple[TextScan, list[int], list[int], int]:
+    """Return what a text file is, where every so many rows begin, their lines, how many rows.
 
-
-@dataclass(frozen=True)
-class _Header:
-    names: list[str]
-    delimiter: str
-    end: int
-    line: int
-
-
-@dataclass(frozen=True)
-class CsvFile(FileKind):
-    """CSV with a header line: every value is text, and what is not there is "".
-
-    Parameters
-    ----------
-    delimiter
-        What stands between values; "" for the first of comma, semicolon, tab and bar that the
-        header has.
+    The last of the places is the end of the file.
     """
+    from labelsure._kernels.row_starts import N_ROWS, N_STARTS, QUOTED, STATE, find_row_starts
 
-    delimiter: str = ""
-
-    def columns(self, path: TablePath) -> dict[str, str]:
-        """Return the names in the header; all of them are text."""
-        header = self._read_header(path.file, find_encoding(path.file), path.csv_sep)
-        return dict.fromkeys(header.names, "text")
-
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
-        """Return the units of a file."""
-        encoding = find_encoding(path.file)
-        header = self._read_header(path.file, encoding, path.csv_sep)
-        found = scan_rows(
-            path.file,
-            rows,
-            delimiter=ord(header.delimiter),
-            quote=QUOTE,
-            start=header.end,
-            line=header.line,
+    counts, offsets, lines = np.zeros(3, np.int64), list[int](), list[int]()
+    decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
+    with closing(UnpackedFile(file.path)) as stream:
+        content = stream.read(BLOCK_BYTES)
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DataError(f"The file {file.name} must be in UTF-8, it is in UTF-16. Convert it.")
+        begin = len(BYTE_ORDER_MARK) if content.startswith(BYTE_ORDER_MARK) else 0
+        if sep is not None:
+            sep = sep or _find_sep(content[begin:])
+            starts = _starts_in(content[begin:], ord(sep), ord('"'))[1:2]
+            end = begin + int(starts[0]) if len(starts) else len(content)
+        header, at = content[begin:end] if sep else b"", end if sep else 0
+        scan, line = TextScan((), sep or "", ""), 1 + content[:at].count(b"\n")
+        while content:
+            try:
+                decoder.decode(content) if encoding == "utf-8" else None
+            except UnicodeDecodeError:
+                encoding = "latin-1"
+            block = np.frombuffer(content, np.uint8)[at - stream.at + len(content) :]
+            starts = np.empty(len(block) // every + 1, np.int64)
+            find_row_starts(block, *scan.signs, every, counts, starts)
+            starts, breaks = starts[: counts[N_STARTS]], np.flatnonzero(block == ord("\n"))
+            offsets += (at + starts).tolist()
+            lines += (line + np.searchsorted(breaks, starts)).tolist()
+            at, line = at + len(block), line + len(breaks)
+            content = stream.read(BLOCK_BYTES)
+    if decoder.getstate()[0]:  # the file ends within a character
+        encoding = "latin-1"
+    n_rows = int(counts[N_ROWS])
+    if counts[STATE] == QUOTED:
+        raise DataError(
+            f"Quotes in {file.name} must be closed, the file ends inside of them. Fix the row that "
+            "has a single quotation mark, among rows "
+            f"{max(0, (n_rows - 1) // every * every)} to {n_rows - 1} (rows count from 0), or copy "
+            "the file again."
         )
-        if found.in_quotes:
-            raise DataError(
-                f"Quotes in {path.where} must be closed, the file ends inside of them. Fix the "
-                f"row that has a single quotation mark, among rows "
-                f"{max(0, (found.n_rows - 1) // rows * rows)} to {found.n_rows - 1} (rows count "
-                "from 0), or copy the file again."
-            )
-        return _cut_rows(path, found, rows, encoding)
-
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit that have as many values as the header."""
-        header = self._read_header(Path(unit.path), unit.encoding, unit.csv_sep)
-        return _parse_rows(_read_range(unit), header, columns, unit, bad)
-
-    def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
-        """Return the lines of some rows of a unit, given by position."""
-        header = self._read_header(Path(unit.path), unit.encoding, unit.csv_sep)
-        return _lines_of(_read_range(unit), unit, rows, ord(header.delimiter), QUOTE)
-
-    def _read_header(self, file: Path, encoding: str, given: str) -> _Header:
-        return _read_header(file, given or self.delimiter, encoding, _state_of(file))
+    names = _read_header(header.decode(encoding), sep, file) if sep else []
+    return replace(scan, names=tuple(names), encoding=encoding), [*offsets, at], lines, n_rows
 
 
-@lru_cache(maxsize=64)  # every unit of a file needs it
-def _read_header(file: Path, delimiter: str, encoding: str, state: tuple[int, int]) -> _Header:
-    first = read_bytes(file, BLOCK_BYTES)
-    begin = len(BYTE_ORDER_MARK) if first.startswith(BYTE_ORDER_MARK) else 0
-    delimiter = delimiter or _find_delimiter(first[begin:])
-    starts = _starts_in(first[begin:], ord(delimiter), QUOTE)
-    end = begin + int(starts[1]) if len(starts) > 1 else len(first)
-    text = first[begin:end].decode(encoding)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def _read_header(text: str, sep: str, file: TableFile) -> list[str]:
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep)
     values = next((line for line in lines if line), [])
     if not values:
-        raise DataError(f"The file {file.name!r} must begin with a header line, it is empty.")
-    names = [name.strip() or UNNAMED for name in values]
-    return _Header(
-        _check_names(names, repr(file.name)), delimiter, end, 1 + first[:end].count(b"\n")
-    )
+        raise DataError(f"The file {file.name} must begin with a header line, it is empty.")
+    return _check_names([name.strip() or UNNAMED for name in values], file.name)
 
 
-def _find_delimiter(content: bytes) -> str:
+def _find_sep(content: bytes) -> str:
     """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
     line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
     return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
-def _starts_in(content: bytes, delimiter: int, quote: int) -> Integers:
+def _starts_in(content: bytes, sep: int, quote: int) -> Integers:
     """Return where each row of some bytes begins, the first of which begins a row."""
     from labelsure._kernels.row_starts import N_STARTS, find_row_starts
 
     block = np.frombuffer(content, np.uint8)
     starts, counts = np.empty(len(block) + 1, np.int64), np.zeros(3, np.int64)
-    find_row_starts(block, delimiter, quote, 1, counts, starts)
+    find_row_starts(block, sep, quote, 1, counts, starts)
     return starts[: counts[N_STARTS]]
 
 
-def _lines_of(
-    content: bytes, unit: Unit, rows: Sequence[int], delimiter: int, quote: int
-) -> list[int]:
-    starts = _starts_in(content, delimiter, quote)
-    return [(unit.line or 1) + content.count(b"\n", 0, int(starts[row])) for row in rows]
+def load_unit(unit: Unit) -> Unit:
+    """Return a unit with its bytes, where only one process can read the file: a stream."""
+    if unit.text is None or find_codec(unit.path) is None:
+        return unit
+    try:
+        return replace(unit, content=_read_text(unit))
+    except DataError:  # which whoever reads the unit meets again, and reports
+        return unit
 
 
-def _parse_rows(
-    content: bytes,
-    header: _Header,
-    columns: Sequence[str] | None,
-    unit: Unit,
-    bad: dict[int, str],
+def _read_text(unit: Unit) -> bytes:
+    """Return the bytes of a unit of a text file."""
+    if unit.content is not None:
+        return unit.content
+    end = unit.start + unit.n_bytes
+    if find_codec(unit.path) is not None:
+        with _LOCK:
+            key = unit.file.state
+            stream = _keep_reader(key, unit.start, lambda: UnpackedFile(unit.path))
+            content: bytes = stream.read_range(unit.start, end)
+    else:
+        with open_file(unit.path) as file:
+            file.seek(unit.start)
+            content = file.read(unit.n_bytes)
+    if len(content) != unit.n_bytes:
+        raise unit.changed()
+    return content
+
+
+@dataclass(frozen=True)
+class TextFile(FileKind):
+    """CSV with a header line, every value of which is text and "" if it is not there; or JSONL.
+
+    Parameters
+    ----------
+    sep
+        What stands between values of CSV; "" for the first of comma, semicolon, tab and bar that
+        the header has; None for JSONL.
+    """
+
+    sep: str | None = ""
+
+    def columns(self, file: TableFile) -> dict[str, str] | None:
+        """Return the names in the header, all of which are text; None for JSONL."""
+        found = self._scan(file, UNIT_ROWS)[0]
+        return None if self.sep is None else dict.fromkeys(found.names, "text")
+
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
+        """Return the units of a file."""
+        scan, offsets, lines, n_rows = self._scan(file, rows)
+        for number, (start, end) in enumerate(pairwise(offsets)):
+            first = number * rows
+            n_taken = min(rows, n_rows - first)
+            yield Unit(file, number, first, n_taken, end - start, start, lines[number], scan)
+
+    def _scan(self, file: TableFile, rows: int) -> tuple[TextScan, list[int], list[int], int]:
+        sep = None if self.sep is None else file.csv_sep or self.sep
+        return scan_text(file, sep, rows, file.state)
+
+    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
+        """Return the rows of a unit: of CSV those that have as many values as the header."""
+        content, scan = _read_text(unit), unit.text
+        assert scan is not None  # `cut` has found it
+        content = content if scan.encoding == "utf-8" else content.decode(scan.encoding).encode()
+        found: dict[int, str] = {}
+        frame = (_parse_csv if scan.sep else _parse_jsonl)(content, unit, columns, found)
+        lines = self.find_lines(unit, list(found))
+        bad |= {
+            row: f"line {line} {reason}"
+            for line, (row, reason) in zip(lines, found.items(), strict=True)
+        }
+        return frame
+
+    def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
+        """Return the lines of some rows of a unit, given by position."""
+        if not rows or unit.text is None or unit.line is None:
+            return []
+        content = _read_text(unit)
+        starts = _starts_in(content, *unit.text.signs)
+        return [unit.line + content.count(b"\n", 0, int(starts[row])) for row in rows]
+
+
+def _parse_csv(
+    content: bytes, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]
 ) -> pd.DataFrame:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    wanted = _choose_columns(columns, header.names)
-    found: list[Any] = []
+    assert unit.text is not None  # `cut` has found it
+    names = list(unit.text.names)
+    wanted = _choose_columns(columns, names)
 
     def skip(row: Any) -> str:
-        found.append(row)
+        bad[row.number - 1] = (
+            f"must have {row.expected_columns} values like the header, it has {row.actual_columns}"
+        )
         return "skip"
 
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(content),
             read_options=arrow_csv.ReadOptions(
-                column_names=header.names, use_threads=False, block_size=len(content) + 1
+                column_names=names, use_threads=False, block_size=len(content) + 1
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=header.delimiter, newlines_in_values=True, invalid_row_handler=skip
+                delimiter=unit.text.sep, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(header.names, pa.string()),
-                include_columns=wanted or header.names[:1],  # none would mean all
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=wanted or names[:1],  # none would mean all
                 strings_can_be_null=False,
             ),
         )
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"The file {unit.where} cannot be read: {first_line(error)}.") from error
-    rows = [row.number - 1 for row in found]
-    lines = _lines_of(content, unit, rows, ord(header.delimiter), QUOTE) if rows else []
-    for row, line, at in zip(found, lines, rows, strict=True):
-        bad[at] = (
-            f"line {line} must have {row.expected_columns} values like the header, it has "
-            f"{row.actual_columns}"
-        )
     return table.to_pandas()[wanted]
 
 
-class JsonLinesFile(FileKind):
-    """JSONL: an object in each line, whose keys are columns; other values have one column."""
+def _parse_jsonl(
+    content: bytes, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]
+) -> pd.DataFrame:
+    """Return an object in each line, whose keys are columns; other values have one column."""
+    import pandas as pd
 
-    def columns(self, path: TablePath) -> None:
-        """Return None: each row has its own keys."""
-
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
-        """Return the units of a file."""
-        encoding = find_encoding(path.file)
-        return _cut_rows(path, scan_rows(path.file, rows), rows, encoding)
-
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit; None stands where a row does not have the key."""
-        import pandas as pd
-
-        content = _read_range(unit)
-        rows: list[dict[str, Any]] = []
-        lines = filter(None, map(bytes.strip, content.replace(b"\r", b"\n").split(b"\n")))
-        for number, line in enumerate(lines):
-            try:
-                rows.append(_read_object(line))
-            except (ValueError, RecursionError) as error:
-                (at,) = self.find_lines(unit, [number])
-                bad[number] = f"line {at} must be JSON, but it is not: {_why(error)}"
-        names = list(dict.fromkeys(key for row in rows for key in row))
-        if columns is not None:
-            file = Path(unit.path)
-            names = [name for name in columns if name in names or _has_key(file, name)]
-        values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
-        return pd.DataFrame(values, index=range(len(rows)))
-
-    def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
-        """Return the lines of some rows of a unit, given by position."""
-        return _lines_of(_read_range(unit), unit, rows, NO_BYTE, NO_BYTE)
-
-
-def _read_object(line: bytes) -> dict[str, Any]:
-    value = json.loads(line.removeprefix(BYTE_ORDER_MARK))
-    if b"\\ud" in line.lower():  # half of a surrogate pair is no character: no file can hold it
-        json.dumps(value, ensure_ascii=False).encode()
-    return value if isinstance(value, dict) else {VALUE_COLUMN: value}
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, UnicodeEncodeError):
-        return f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
-    return first_line(error)
-
-
-def _has_key(file: Path, name: str) -> bool:
-    """Whether some row of a JSONL file has a key: other units than this one may have it."""
-    return _search_key(file, name, _state_of(file))
+    rows: list[dict[str, Any]] = []
+    lines = filter(None, map(bytes.strip, content.replace(b"\r", b"\n").split(b"\n")))
+    for number, line in enumerate(lines):
+        try:
+            value = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+            if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
+                json.dumps(value, ensure_ascii=False).encode()
+            rows.append(value if isinstance(value, dict) else {VALUE_COLUMN: value})
+        except (ValueError, RecursionError) as error:
+            why = first_line(error)
+            if isinstance(error, UnicodeEncodeError):
+                why = f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
+            bad[number] = f"must be JSON, but it is not: {why}"
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    if columns is not None:
+        names = [name for name in columns if name in names or _has_key(name, unit.file.state)]
+    values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
+    return pd.DataFrame(values, index=range(len(rows)))
 
 
 @lru_cache(maxsize=4096)
-def _search_key(file: Path, name: str, state: tuple[int, int]) -> bool:
-    forms = {json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False)}
-    with open(file, "rb") as stream:
-        if not state[1]:
-            return False
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            for form in forms:
-                at = content.find(form)
-                while at >= 0:
-                    begin, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
-                    end = len(content) if end < 0 else end
-                    try:
-                        if name in _read_object(content[begin:end]):
-                            return True
-                    except (ValueError, RecursionError):
-                        pass
-                    at = content.find(form, end)
+def _has_key(name: str, state: tuple[Any, ...]) -> bool:
+    """Whether some row of a JSONL file has a key: other units than this one may have it."""
+    forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
+    pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
+    rest = b""
+    with closing(UnpackedFile(state[0])) as stream:
+        while block := stream.read(BLOCK_BYTES):
+            if pattern.search(rest + block):
+                return True
+            rest = block[block.rfind(b"\n") + 1 :]
     return False
 
 
 # Arrays: .npy, and sparse matrices in .npz
 
 
-def _cut_array(path: TablePath, n_rows: int, rows: int) -> Iterator[Unit]:
-    for number, first_row in enumerate(range(0, n_rows, rows)):
-        yield Unit(str(path.file), number, first_row, min(rows, n_rows - first_row))
+@dataclass(frozen=True)
+class ArrayFile(FileKind):
+    """One array, or the rows of a sparse matrix as one column of `ListedCell`."""
 
+    load: Callable[[TableFile, tuple[Any, ...]], Any]
 
-class NpyFile(FileKind):
-    """One array, which stays on disk while some of its rows are read."""
+    def columns(self, file: TableFile) -> dict[str, str] | int:
+        """Return how many columns there are, or what the cells are."""
+        array = self.load(file, file.state)
+        if sparse.issparse(array):
+            return {VALUE_COLUMN: f"what a row of {array.shape[1]} columns lists"}
+        return int(array.shape[-1]) if array.ndim > 1 else 1
 
-    def columns(self, path: TablePath) -> dict[str, str] | int:
-        """Return how many columns there are."""
-        array = _load_array(path.file)
-        return array.shape[-1] if array.ndim > 1 else 1
-
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file."""
-        return _cut_array(path, len(_load_array(path.file)), rows)
+        array = self.load(file, file.state)
+        size = array.nnz * 12 if sparse.issparse(array) else array.nbytes
+        return _cut_rows(file, [array.shape[0]], rows, size / max(1, array.shape[0]))
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit: columns 0, 1, ..., or one column of values or arrays."""
         import pandas as pd
 
-        array = _load_array(Path(unit.path))
-        rows = np.array(array[unit.first_row : unit.first_row + unit.n_rows])
-        rows = rows.astype(rows.dtype.newbyteorder("="), copy=False)
-        if rows.ndim == 2:
-            frame = pd.DataFrame(rows)
+        array = self.load(unit.file, unit.file.state)
+        rows: Any = array[unit.first_row : unit.first_row + unit.n_rows]
+        if sparse.issparse(array):
+            ends = pairwise(rows.indptr.tolist())
+            places, data, n_columns = rows.indices.astype(np.int64), rows.data, rows.shape[1]
+            cells = [ListedCell(places[i:j], data[i:j], n_columns) for i, j in ends]
+            frame = pd.DataFrame({VALUE_COLUMN: pd.Series(cells, dtype=object)})
+        elif array.ndim == 2:
+            frame = pd.DataFrame(np.array(rows, dtype=rows.dtype.newbyteorder("=")))
         else:
-            frame = pd.DataFrame({VALUE_COLUMN: list(rows) if rows.ndim > 2 else rows})
+            values = np.array(rows, dtype=rows.dtype.newbyteorder("="))
+            frame = pd.DataFrame({VALUE_COLUMN: list(values) if values.ndim > 2 else values})
         return frame[_choose_columns(columns, list(frame.columns))]
 
 
-def _load_array(file: Path) -> NDArray[Any]:
-    read_bytes(file, 0)  # which says what is wrong with a file that cannot be read
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise _unreadable(file, error) from error
+def _cut_rows(
+    file: TableFile, n_rows_of: Sequence[int], rows: int, bytes_of_row: float
+) -> Iterator[Unit]:
+    """Return units none of which reaches over the end of a row group."""
+    first = number = 0
+    for group, n_rows in enumerate(n_rows_of):
+        for at in range(first, first + n_rows, rows):
+            n_taken = min(rows, first + n_rows - at)
+            yield Unit(file, number, at, n_taken, int(bytes_of_row * n_taken), group=group)
+            number += 1
+        first += n_rows
+
+
+def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
+    """Return an array, which stays on disk while some of its rows are read."""
+    with open_file(file.path) as stream:
+        try:
+            if is_address(file.path):
+                array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
+            else:
+                array = np.load(file.path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise _unreadable(file, error) from error
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
         raise DataError(
-            f"The array in {file.name!r} must hold numbers in one, two or three axes, the first "
-            f"of which counts the rows; got {array.dtype} with shape {array.shape}."
+            f"The array in {file.name} must hold numbers in one, two or three axes, the first of "
+            f"which counts the rows; got {array.dtype} with shape {array.shape}."
         )
     return array
 
 
-class NpzFile(FileKind):
-    """A sparse matrix, which is read as a whole, once; its rows are one column of `ListedCell`."""
-
-    def columns(self, path: TablePath) -> dict[str, str]:
-        """Return what the cells are."""
-        n_columns = _load_sparse(path.file, _state_of(path.file)).shape[1]
-        return {VALUE_COLUMN: f"what a row of {n_columns} columns lists"}
-
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
-        """Return the units of a file."""
-        return _cut_array(path, _load_sparse(path.file, _state_of(path.file)).shape[0], rows)
-
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit."""
-        import pandas as pd
-
-        matrix = _load_sparse(Path(unit.path), _state_of(Path(unit.path)))
-        rows = matrix[unit.first_row : unit.first_row + unit.n_rows]
-        cells = [
-            ListedCell(
-                rows.indices[start:end].astype(np.int64), rows.data[start:end], rows.shape[1]
-            )
-            for start, end in pairwise(rows.indptr.tolist())
-        ]
-        frame = pd.DataFrame({VALUE_COLUMN: pd.Series(cells, dtype=object)})
-        return frame[_choose_columns(columns, list(frame.columns))]
-
-
 @lru_cache(maxsize=2)  # the units of one file come one after the other; beside it the truth
-def _load_sparse(file: Path, state: tuple[int, int]) -> Any:
+def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     try:
-        with zipfile.ZipFile(file) as parts, np.load(file, allow_pickle=False) as arrays:
-            n_rows, n_columns = (int(size) for size in arrays["shape"])
-            n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
-        what = f"The numbers of {file.name!r}, which are read as a whole,"
-        _limits.check_size(n_bytes, what, "Save its rows in several files.")
-        check_column_count(n_columns, repr(file.name), _limits.MAX_LISTED_COLUMNS)
-        matrix = sparse.load_npz(file).tocsr()
+        with open_file(file.path) as stream:
+            with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
+                n_rows, n_columns = (int(size) for size in arrays["shape"])
+                n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
+            what = f"The numbers of {file.name}, which are read as a whole,"
+            _limits.check_size(n_bytes, what, "Save its rows in several files.")
+            check_column_count(n_columns, file.name, _limits.MAX_LISTED_COLUMNS)
+            stream.seek(0)
+            matrix = sparse.load_npz(stream).tocsr()
         matrix.check_format(full_check=True)
     except LabelsureError:
         raise
     except Exception as error:  # whatever a damaged file makes of scipy
         raise _unreadable(file, error) from error
     if matrix.dtype.kind not in "biuf":
-        raise DataError(f"The matrix in {file.name!r} must hold numbers, got {matrix.dtype}.")
+        raise DataError(f"The matrix in {file.name} must hold numbers, got {matrix.dtype}.")
     matrix.sort_indices()
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     is_twice = (np.diff(row) == 0) & (np.diff(matrix.indices) == 0)
     if is_twice.any():
         at = int(np.flatnonzero(is_twice)[0])
         raise DataError(
-            f"Each row of {file.name!r} must list a column once, row {row[at]} (rows count from 0) "
+            f"Each row of {file.name} must list a column once, row {row[at]} (rows count from 0) "
             f"lists {matrix.indices[at]} twice. Save the matrix after `sum_duplicates`, if that is "
             "what is meant."
         )
     return matrix
 
 
-def _unreadable(file: Path, error: Exception) -> DataError:
+def _unreadable(file: TableFile, error: Exception) -> DataError:
     return DataError(
-        f"The file {file.name!r} must hold an array as `numpy.save` writes it (.npy), or a sparse "
+        f"The file {file.name} must hold an array as `numpy.save` writes it (.npy), or a sparse "
         f"matrix as `scipy.sparse.save_npz` does (.npz), but it cannot be read: "
         f"{first_line(error)}. Save it again."
     )
@@ -727,187 +689,120 @@ _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
 """How pandas calls an index without a name: row numbers are no feature, so it is left out."""
 
 
-def _cut_groups(path: TablePath, n_rows_of: Sequence[int], rows: int) -> Iterator[Unit]:
-    """Return units none of which reaches over the end of a row group."""
-    first_row = number = 0
-    for group, n_rows in enumerate(n_rows_of):
-        for at in range(0, n_rows, rows):
-            n_taken = min(rows, n_rows - at)
-            yield Unit(str(path.file), number, first_row + at, n_taken, row_group=group)
-            number += 1
-        first_row += n_rows
+@dataclass(frozen=True)
+class ArrowFile(FileKind):
+    """Parquet or Feather. Types follow from its schema: integers stay such beside missing ones.
 
+    Parameters
+    ----------
+    format
+        Its name.
+    """
 
-class ParquetTable(FileKind):
-    """A Parquet file. Types follow from its schema: integers stay such beside missing ones."""
+    format: str
 
-    def columns(self, path: TablePath) -> dict[str, str]:
+    def columns(self, file: TableFile) -> dict[str, str]:
         """Return the columns with their types."""
-        return _column_types(_open_parquet(path.file).schema_arrow, path.where)
+        schema = self.open(file)[0]
+        return {name: str(schema.field(name).type) for name in _column_names(schema, file)}
 
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
+    def open(self, file: TableFile) -> tuple[pa.Schema, Any]:
+        """Return the schema and Arrow's reader."""
+        try:
+            return _open_arrow(file, self.format, file.state)
+        except (OSError, ValueError) as error:  # Arrow's errors are one of them
+            raise DataError(
+                f"The file {file.name} must be {self.format} as its name says, but it cannot be "
+                f"read: {first_line(error)}. Copy it again."
+            ) from error
+
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, none of which reaches over the end of a row group."""
-        metadata = _open_parquet(path.file).metadata
-        groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        return _cut_groups(path, groups, rows)
+        schema, reader = self.open(file)
+        wanted = set(_choose_columns(columns, _column_names(schema, file)))
+        if self.format == "Feather":
+            batches = [reader.get_batch(group) for group in range(reader.num_record_batches)]
+            n_bytes = sum(batch.nbytes for batch in batches)
+            n_rows_of = [batch.num_rows for batch in batches]
+        else:
+            groups = [reader.metadata.row_group(j) for j in range(reader.num_row_groups)]
+            n_rows_of, n_bytes = [group.num_rows for group in groups], 0
+            for place in range(groups[0].num_columns if groups else 0):
+                chunk = groups[0].column(place)
+                if chunk.path_in_schema.partition(".")[0] in wanted:
+                    n_bytes += chunk.total_uncompressed_size
+            n_bytes = n_bytes * sum(n_rows_of) // max(1, n_rows_of[0] if groups else 0)
+        # A few bytes of Parquet can stand for any number of equal values.
+        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of)))
+        return _cut_rows(file, n_rows_of, rows, bytes_of_row)
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit."""
-        wanted = None if columns is None else tuple(columns)
-        key = (unit.path, unit.row_group, _state_of(Path(unit.path)), wanted)
+        schema, reader = self.open(unit.file)
+        wanted = _choose_columns(columns, _column_names(schema, unit.file))
+        none = schema.empty_table().select(wanted)
+        key = (id(reader), unit.group, *wanted)
         try:
             with _LOCK:
-                table = _reader_for(key, unit).take(unit.first_row, unit.n_rows)
-            return arrow_to_frame(table, unit.where)
+                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, none))
+                table = rows.take(unit)
+        except IndexError as error:  # there is no such group any more
+            raise unit.changed() from error
         except LabelsureError:
             raise
-        except (OSError, ValueError) as error:  # Arrow's errors are one of them
+        except (OSError, ValueError) as error:
             raise DataError(
                 f"The file {unit.where} cannot be read: {first_line(error)}."
             ) from error
+        return arrow_to_frame(table, unit.where)
 
 
-def _open_source(file: Path) -> Any:
-    """Return what Arrow opens: it takes no file name that is not UTF-8."""
-    try:
-        str(file).encode()
-    except UnicodeEncodeError:
-        import pyarrow as pa
-
-        return pa.BufferReader(read_bytes(file))
-    return file
+def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
+    names = [name for name in schema.names if not _INDEX_COLUMN.fullmatch(name)]
+    return _check_names(names, file.name)
 
 
-def _open_parquet(file: Path) -> Any:
+@lru_cache(maxsize=1)  # the units of one file come one after the other
+def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[pa.Schema, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    read_bytes(file, 0)  # which says what is wrong with a file that cannot be read
-    try:
-        return pq.ParquetFile(_open_source(file))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _no_such_format(file, "Parquet", error) from error
-
-
-def _no_such_format(file: Path, name: str, error: Exception) -> DataError:
-    return DataError(
-        f"The file {file.name!r} must be {name} as its name says, but it cannot be read: "
-        f"{first_line(error)}. Copy it again."
-    )
-
-
-def _column_names(schema: pa.Schema, where: str) -> list[str]:
-    return _check_names([name for name in schema.names if not _INDEX_COLUMN.fullmatch(name)], where)
-
-
-def _column_types(schema: pa.Schema, where: str) -> dict[str, str]:
-    return {name: str(schema.field(name).type) for name in _column_names(schema, where)}
+    source = open_native(file.path)
+    reader = pq.ParquetFile(source) if format_ == "Parquet" else pa.ipc.open_file(source)
+    return (reader.schema_arrow if format_ == "Parquet" else reader.schema), reader
 
 
 class _GroupReader:
-    """Goes through one row group; kept for the next unit, which is usually the next rows.
+    """Goes through the wanted columns of one row group."""
 
-    Without it, to reach the last rows of a group would take as long as to read all of them.
-    """
+    def __init__(self, reader: Any, unit: Unit, none: pa.Table) -> None:
+        self._reader, self._rest, wanted = reader, none, none.column_names
+        if hasattr(reader, "get_batch"):
+            sizes = [reader.get_batch(j).num_rows for j in range(unit.group)]
+            self._batches = iter([reader.get_batch(unit.group)])
+        else:
+            sizes = [reader.metadata.row_group(j).num_rows for j in range(unit.group)]
+            groups = [unit.group]
+            self._batches = reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted)
+        self.at = sum(sizes)
 
-    def __init__(self, unit: Unit, columns: Sequence[str] | None) -> None:
-        import pyarrow as pa
-
-        opened = _open_parquet(Path(unit.path))
-        schema = opened.schema_arrow  # made anew at each access, from all columns
-        wanted = _choose_columns(columns, _column_names(schema, unit.where))
-        self._unit = unit
-        group = unit.row_group or 0
-        if group >= opened.metadata.num_row_groups:
-            raise _changed(unit)
-        self.at = sum(opened.metadata.row_group(before).num_rows for before in range(group))
-        self._batches = opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted)
-        self._rest = pa.schema([schema.field(name) for name in wanted]).empty_table()
-        self._wanted = wanted
-
-    def take(self, first_row: int, n_rows: int) -> pa.Table:
+    def take(self, unit: Unit) -> pa.Table:
         """Return rows of the file that are not before those which were taken last."""
         import pyarrow as pa
 
-        self._skip(first_row - self.at)
         parts = []
-        while n_rows > 0:
-            parts.append(self._next(n_rows))
-            n_rows -= len(parts[-1])
+        while self.at < unit.first_row + unit.n_rows:
+            if len(self._rest) == 0:
+                batch = next(self._batches, None)
+                if batch is None:
+                    raise unit.changed()
+                self._rest = pa.Table.from_batches([batch]).select(self._rest.column_names)
+            is_before = self.at < unit.first_row
+            end = unit.first_row if is_before else unit.first_row + unit.n_rows
+            taken, self._rest = self._rest.slice(0, end - self.at), self._rest.slice(end - self.at)
+            self.at += len(taken)
+            parts += [] if is_before else [taken]
         return pa.concat_tables(parts)
-
-    def _skip(self, n_rows: int) -> None:
-        while n_rows > 0:
-            n_rows -= len(self._next(n_rows))
-
-    def _next(self, n_rows: int) -> pa.Table:
-        import pyarrow as pa
-
-        if len(self._rest) == 0:
-            batch = next(self._batches, None)
-            if batch is None:
-                raise _changed(self._unit)
-            self._rest = pa.Table.from_batches([batch]).select(self._wanted)
-        taken, self._rest = self._rest.slice(0, n_rows), self._rest.slice(n_rows)
-        self.at += len(taken)
-        return taken
-
-
-_LOCK = threading.Lock()
-_READERS: dict[Any, _GroupReader] = {}  # one at most: that of the unit that was read last
-
-
-def _reader_for(key: tuple[Any, ...], unit: Unit) -> _GroupReader:
-    reader = _READERS.pop(key, None)
-    if reader is None or reader.at > unit.first_row:
-        reader = _GroupReader(unit, key[-1])
-    _READERS.clear()
-    _READERS[key] = reader
-    return reader
-
-
-class FeatherTable(FileKind):
-    """A Feather file (Arrow's IPC format), whose record batches are row groups."""
-
-    def columns(self, path: TablePath) -> dict[str, str]:
-        """Return the columns with their types."""
-        with _open_feather(path.file) as reader:
-            return _column_types(reader.schema, path.where)
-
-    def cut(self, path: TablePath, rows: int) -> Iterator[Unit]:
-        """Return the units of a file, none of which reaches over the end of a batch."""
-        with _open_feather(path.file) as reader:
-            groups = [reader.get_batch(j).num_rows for j in range(reader.num_record_batches)]
-        return _cut_groups(path, groups, rows)
-
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit."""
-        file = Path(unit.path)
-        first_row, table = _load_batch(file, unit.row_group or 0, _state_of(file))
-        wanted = _choose_columns(columns, _column_names(table.schema, unit.where))
-        rows = table.select(wanted).slice(unit.first_row - first_row, unit.n_rows)
-        return arrow_to_frame(rows, unit.where)
-
-
-def _open_feather(file: Path) -> Any:
-    import pyarrow as pa
-
-    read_bytes(file, 0)
-    try:
-        return pa.ipc.open_file(pa.memory_map(str(file)) if file.stat().st_size else b"")
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _no_such_format(file, "Feather", error) from error
-
-
-@lru_cache(maxsize=1)  # the units of one batch come one after the other
-def _load_batch(file: Path, group: int, state: tuple[int, int]) -> tuple[int, Any]:
-    """Return the first row of a batch in its file, and the batch as a table."""
-    import pyarrow as pa
-
-    with _open_feather(file) as reader:
-        first_row = sum(reader.get_batch(before).num_rows for before in range(group))
-        batches = [reader.get_batch(group)] if group < reader.num_record_batches else []
-        return first_row, pa.Table.from_batches(batches, reader.schema)
 
 
 def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
@@ -915,10 +810,10 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    for position, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):  # categories would be those of these rows
-            values = table.column(position).cast(field.type.value_type)
-            table = table.set_column(position, field.name, values)
+    for place, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):  # categories would be those of these rows
+            values = table.column(place).cast(column.type.value_type)
+            table = table.set_column(place, column.name, values)
     nullable = {
         getattr(pa, f"{sign}int{bits}")(): getattr(pd, f"{sign.upper()}Int{bits}Dtype")()
         for sign in ("", "u")
@@ -942,30 +837,34 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
 # Units of files, folders, patterns and addresses
 
 UNIT_ROWS = 2048
-"""Rows of a unit. The last bits of a matrix product depend on how many rows it has, so units are
-the same wherever they are computed. So many rows of a thousand features are 16 MiB, and scoring
-them takes from a tenth of a second to some seconds, far longer than to hand a unit to a worker."""
+"""Rows of a unit, the least that is handed to a worker or held at a time."""
 
 MAX_UNIT_ROWS = 2**31
 """No file that fits into memory has more, and machine integers hold it."""
 
 KINDS: dict[str, FileKind] = {
-    ".csv": CsvFile(),
-    ".tsv": CsvFile("\t"),
-    ".parquet": ParquetTable(),
-    ".pq": ParquetTable(),
-    ".feather": FeatherTable(),
-    ".jsonl": JsonLinesFile(),
-    ".npy": NpyFile(),
-    ".npz": NpzFile(),
+    ".csv": TextFile(),
+    ".tsv": TextFile("\t"),
+    ".parquet": ArrowFile("Parquet"),
+    ".pq": ArrowFile("Parquet"),
+    ".feather": ArrowFile("Feather"),
+    ".jsonl": TextFile(None),
+    ".npy": ArrayFile(_load_array),
+    ".npz": ArrayFile(_load_sparse),
 }
 """By suffix."""
 
 
 def list_units(
-    inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS, csv_sep: str | None = None
+    inputs: AnyPath | Iterable[AnyPath],
+    *,
+    rows: int = UNIT_ROWS,
+    csv_sep: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> list[Unit]:
     r"""Return the units of a file, of the files of a folder, or of several paths.
+
+    `columns` are those that will be read, None for all: units know their size in bytes by them.
 
     Examples
     --------
@@ -982,24 +881,13 @@ def list_units(
     2    4    1
     """
     read_whole_number(rows, "rows")
-    return _cut_files(_find_files(inputs, csv_sep), min(rows, MAX_UNIT_ROWS))
-
-
-def _cut_files(paths: list[TablePath], rows: int) -> list[Unit]:
-    _check_same_columns(paths)
-    found = [
-        replace(
-            unit,
-            path=path.name,
-            content=None if path.name == str(path.file) else str(path.file),
-            partitions=path.partitions,
-            source=path.source,
-            csv_sep=path.csv_sep,
-        )
-        for path in paths
-        for unit in _kind_of(path.file).cut(path, rows)
-    ]
-    return [replace(unit, number=number) for number, unit in enumerate(found)]
+    files = _find_files(inputs, csv_sep)
+    for file in files[1:]:
+        _check_same_columns(files[0], file)
+    cut = (
+        unit for file in files for unit in file.kind.cut(file, min(rows, MAX_UNIT_ROWS), columns)
+    )
+    return [replace(unit, number=number) for number, unit in enumerate(cut)]
 
 
 def read_unit(unit: Unit, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -1020,14 +908,13 @@ def read_rows(
     """Return the rows of a unit that can be read, and why the others cannot, by position."""
     import pandas as pd
 
-    opened = _open_unit(unit)
     bad: dict[int, str] = {}
-    frame = _kind_of(Path(opened.path)).read(opened, columns, bad)
+    frame = unit.file.kind.read(unit, columns, bad)
     if len(frame) + len(bad) != unit.n_rows:
-        raise _changed(unit)
+        raise unit.changed()
     index = pd.RangeIndex(unit.first_row, unit.first_row + unit.n_rows)
     frame.index = index.delete(list(bad)) if bad else index
-    for name, value in unit.partitions:
+    for name, value in unit.file.partitions:
         if name not in frame.columns and (columns is None or name in columns):
             frame[name] = pd.Series(value, frame.index, dtype="str")
     return frame, {unit.first_row + row: reason for row, reason in bad.items()}
@@ -1035,11 +922,10 @@ def read_rows(
 
 def find_lines(unit: Unit, rows: Sequence[int]) -> list[int | None]:
     """Return the lines in which some rows of a unit begin; None where files have no lines."""
-    opened = _open_unit(unit)
-    kind = _kind_of(Path(opened.path))
-    if not isinstance(kind, (CsvFile, JsonLinesFile)):
+    kind = unit.file.kind
+    if not isinstance(kind, TextFile):
         return [None] * len(rows)
-    return [*kind.find_lines(opened, [row - unit.first_row for row in rows])]
+    return [*kind.find_lines(unit, [row - unit.first_row for row in rows])]
 
 
 def read_table(
@@ -1050,34 +936,31 @@ def read_table(
     """Return all rows of a file or a folder, as `read_unit` has them, counted from 0."""
     import pandas as pd
 
-    paths = _find_files(inputs, csv_sep)
-    units = _cut_files(paths, UNIT_ROWS)
+    units = list_units(inputs, csv_sep=csv_sep, columns=columns)
     if not units:
-        names = ", ".join(path.where for path in paths)
+        names = ", ".join(file.name for file in _find_files(inputs))
         raise DataError(f"The table must have at least one row, there is none in {names}.")
-    n_columns = len(columns or list_columns(paths[0]) or [VALUE_COLUMN])
-    n_bytes = 8 * sum(unit.n_rows for unit in units) * n_columns
-    # A few bytes of Parquet can stand for any number of equal values.
-    _limits.check_size(n_bytes, f"The values in {paths[0].where}", "Read fewer rows or columns.")
+    n_bytes, what = sum(unit.n_bytes for unit in units), f"The values in {units[0].file.name}"
+    _limits.check_size(n_bytes, what, "Read fewer rows or columns.")
     return pd.concat([read_unit(unit, columns) for unit in units], ignore_index=True)
 
 
-def list_columns(path: AnyPath | TablePath) -> list[Any] | None:
+def list_columns(inputs: AnyPath) -> list[Any] | None:
     """Return the columns of a table, None for JSONL, whose rows have their own."""
-    first = path if isinstance(path, TablePath) else _find_files(path)[0]
-    found = _kind_of(first.file).columns(first)
+    first = _find_files(inputs)[0]
+    found = first.kind.columns(first)
     if found is None:
         return None
     own: list[Any] = list(range(found)) if isinstance(found, int) else list(found)
     return [*own, *(name for name, _ in first.partitions if name not in own)]
 
 
-def list_index_columns(path: AnyPath) -> set[str]:
+def list_index_columns(inputs: AnyPath) -> set[str]:
     """Return the columns of a Parquet file that pandas saved as the index of a DataFrame."""
-    file = _find_files(path)[0].file
-    if not isinstance(_kind_of(file), ParquetTable):
+    first = _find_files(inputs)[0]
+    if not isinstance(first.kind, ArrowFile):
         return set()
-    notes = (_open_parquet(file).schema_arrow.metadata or {}).get(b"pandas", b"{}")
+    notes = (first.kind.open(first)[0].metadata or {}).get(b"pandas", b"{}")
     try:
         return {name for name in json.loads(notes)["index_columns"] if isinstance(name, str)}
     except (ValueError, KeyError, TypeError):
@@ -1086,39 +969,8 @@ def list_index_columns(path: AnyPath) -> set[str]:
 
 def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     """Return the SHA-256 of the file, or of the checksums of several."""
-    files = [
-        path.file if is_address(path.name) else Path(path.name) for path in _find_files(inputs)
-    ]
-    sums = [checksum_bytes(read_bytes(file)) for file in files]
+    sums = [checksum_bytes(read_bytes(file.path)) for file in _find_files(inputs)]
     return sums[0] if len(sums) == 1 else checksum_bytes("".join(sums).encode())
-
-
-def with_absolute_path(unit: Unit) -> Unit:
-    """Return a unit as a process with another working folder finds it."""
-    if unit.content is not None or is_address(unit.path):
-        return unit
-    return replace(unit, content=str(Path(unit.path).absolute()))
-
-
-def _open_unit(unit: Unit) -> Unit:
-    """Return a unit of the file that holds its bytes, which another machine may have to fetch."""
-    if unit.content is not None and Path(unit.content).exists():
-        return replace(unit, path=unit.content)
-    if unit.content is None:
-        read_bytes(Path(unit.path), 0)  # which says what is wrong with a file that is not there
-        return unit
-    return replace(unit, path=str(_local_copy(unit.path)))
-
-
-def _kind_of(file: Path) -> FileKind:
-    """Return how a file is read, by its suffix."""
-    suffix = suffix_of(file)
-    if suffix not in KINDS:
-        raise InputError(
-            f"The name of a table must end in one of {', '.join(KINDS)}, also before .gz, .bz2 or "
-            f".zst, got {file.name!r}. Save it in one of these formats."
-        )
-    return KINDS[suffix]
 
 
 def check_csv_sep(csv_sep: str | None) -> str:
@@ -1132,43 +984,55 @@ def check_csv_sep(csv_sep: str | None) -> str:
     return csv_sep or ""
 
 
-def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None) -> list[TablePath]:
+def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None) -> list[TableFile]:
     given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     sep = check_csv_sep(csv_sep)
-    paths = [replace(path, csv_sep=sep) for one in given for path in _files_of(one)]
-    if not paths:
+    files = [file for one in given for file in _files_of(one)]
+    if not files:
         raise InputError("`inputs` must name at least one file or folder, got none.")
-    seen: set[Path] = set()
-    for path in paths:
-        if path.file.resolve() in seen:
-            raise InputError(f"Each file must be given once, {path.where} is there twice.")
-        seen.add(path.file.resolve())
-    if len({path.source for path in paths}) < len(paths):  # inputs of the same name
-        paths = [replace(path, source=_as_text(path.name)) for path in paths]
-    kinds = {suffix_of(path.file): path.where for path in paths}
-    if len(kinds) > 1:
+    seen: set[str] = set()
+    for file in files:
+        place = file.path if is_address(file.path) else os.path.realpath(file.path)
+        if place in seen:
+            raise InputError(f"Each file must be given once, {file.name} is there twice.")
+        seen.add(place)
+    if len({file.source for file in files}) < len(files):  # inputs of the same name
+        files = [replace(file, source=_as_text(file.path)) for file in files]
+    formats = {file.kind: file.name for file in files}
+    if len(formats) > 1:
         raise InputError(
-            f"All files must have one format, got {' and '.join(list(kinds.values())[:2])}. Read "
+            f"All files must have one format, got {' and '.join(list(formats.values())[:2])}. Read "
             "them one after the other."
         )
-    return paths
+    places = [path if is_address(path := file.path) else os.path.abspath(path) for file in files]
+    return [replace(f, path=path, csv_sep=sep) for f, path in zip(files, places, strict=True)]
 
 
-def _files_of(given: AnyPath) -> list[TablePath]:
-    """Return the files of a path, folder, pattern or address, unpacked, sorted by name."""
-    if is_address(given):
-        names = _list_remote(str(given))
-        root = str(given)
+def _files_of(given: AnyPath) -> list[TableFile]:
+    """Return the files of a path, folder, pattern or address, sorted by name."""
+    is_remote, options = is_address(given), ""
+    if is_remote:
+        root, mark, options = str(given).partition("?")
+        options = mark + options
     else:
         root = str(expand_path(given))
-        names = _list_local(Path(root))
-    for file in names:
-        _kind_of(Path(file))  # the suffix first: it says more than that there is no such file
-    folders = re.split(r"[*?\[]", root, maxsplit=1)
-    base = folders[0].rpartition("/")[0] if len(folders) > 1 else root
+    parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
+    base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
+    names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
+    for name in names:  # the suffix first: it says more than that there is no such file
+        if suffix_of(Path(name)) not in KINDS:
+            raise InputError(
+                f"The name of a table must end in one of {', '.join(KINDS)}, also before .gz, .bz2 "
+                f"or .zst, got {Path(name).name!r}. Save it in one of these formats."
+            )
+        open_file(f"{name}{options}").close()  # which says what is wrong with it
     return [
-        TablePath(_local_copy(file), file, _partitions_of(file, base), _source_of(file, base))
-        for file in names
+        TableFile(
+            f"{name}{options}",
+            _source_of(name, base),
+            _partitions_of(name, base),
+        )
+        for name in names
     ]
 
 
@@ -1208,6 +1072,34 @@ def _list_local(path: Path) -> list[str]:
     return [str(file) for file in files]
 
 
+def _list_remote(root: str, base: str, options: str) -> list[str]:
+    """Return the addresses of a file, of the files of a folder, or of those that match."""
+    from pyarrow.fs import FileSelector, FileType
+
+    system, place = open_system(f"{base}{options}")
+
+    def find() -> list[Any]:
+        if system.get_file_info(place).type == FileType.File:
+            return [system.get_file_info(place)]
+        found: list[Any] = system.get_file_info(FileSelector(place, recursive=True))
+        return found
+
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", root)
+    pattern = "".join(signs.get(part, re.escape(part)) for part in parts)
+    pattern += "" if root != base else "(?:/.*)?"
+    found = []
+    for entry in ask_store(root, find):
+        below = entry.path.removeprefix(place).strip("/")
+        name = f"{base.rstrip('/')}/{below}" if below else base
+        is_hidden = any(part[0] in "._" for part in below.split("/") if part)
+        if entry.type == FileType.File and not is_hidden and re.fullmatch(pattern, name):
+            found.append(name)
+    if not found:
+        raise DataError(f"There is no file at {root!r}. Check the address.")
+    return sorted(found)
+
+
 def _source_of(file: str, base: str) -> str:
     """Return the last part of the input's name, and the path below it."""
     name = base if is_address(base) else os.path.abspath(base)
@@ -1230,114 +1122,35 @@ def _partitions_of(file: str, root: str) -> Partitions:
     )
 
 
-@cache
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    """Return the folder of unpacked copies, which goes when the process ends."""
-    return tempfile.TemporaryDirectory(prefix="labelsure-")
-
-
-def _local_copy(name: str) -> Path:
-    """Return a file of this machine that holds the rows: itself, or an unpacked copy."""
-    return _copy(name, tuple(describe_file_state(name)))
-
-
-@lru_cache(maxsize=4096)
-def _copy(name: str, state: tuple[Any, ...]) -> Path:
-    folder = Path(_scratch().name) / sha256(repr(state).encode()).hexdigest()[:16]
-    file = Path(name)
-    if is_address(name):
-        folder.mkdir(exist_ok=True)
-        system, place = open_system(name)
-        file = folder / f"packed {file.name}"
-        ask_store(name, lambda: system.get(place, str(file)))
-    if suffix_of(Path(name)) in (".npz", ".npy", ".parquet", ".pq", ".feather"):
-        compression = None
-    else:
-        compression = find_compression(read_bytes(file, 4), Path(name))
-    if compression is None and not is_address(name):
-        return file
-    folder.mkdir(exist_ok=True)
-    target = folder / Path(name).name
-    if compression is None:
-        return file.rename(target)
-    with open(file, "rb") as packed, open(target, "wb") as unpacked:
-        unpack(compression, packed, unpacked, Path(name))
-    return target
-
-
 def describe_file_state(name: str) -> list[Any]:
     """Return name, size and time of a file, by which a changed one is noticed."""
     if not is_address(name):
-        modified, size = _state_of(Path(name))
-        return [name, size, modified]
+        with open_file(name) as file:
+            status = os.fstat(file.fileno())
+        return [name, status.st_size, status.st_mtime_ns]
     system, place = open_system(name)
-    found = ask_store(name, lambda: system.info(place))
-    times = (found.get(key) for key in ("ETag", "etag", "mtime", "LastModified", "created"))
-    return [name, found.get("size"), str(next((t for t in times if t is not None), ""))]
+    found = ask_store(name, lambda: system.get_file_info(place))
+    return [name, found.size, found.mtime_ns]
 
 
-def _list_remote(address: str) -> list[str]:
-    system, place = open_system(address)
-
-    def find() -> list[str]:
-        if glob.has_magic(place):
-            return sorted(system.glob(place))
-        return sorted(system.find(place)) if system.isdir(place) else [place]
-
-    found = [name for name in ask_store(address, find) if Path(name).name[0] not in "._"]
-    if not found:
-        raise DataError(f"There is no file at {address!r}. Check the address.")
-    return [str(system.unstrip_protocol(name)) for name in found]
-
-
-def open_system(address: str) -> tuple[Any, str]:
-    """Return the store of an address as fsspec opens it, and the place in it."""
-    try:
-        import fsspec  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise InputError(
-            f"The address {address!r} needs the package fsspec, which is not installed. Install "
-            "it: pip install 'labelsure[remote]', or copy the files here."
-        ) from error
-    system, place = ask_store(address, lambda: fsspec.core.url_to_fs(address))
-    return system, str(place)
-
-
-def ask_store(address: str, ask: Any) -> Any:
-    """Return what a store answers, or say in a sentence that it does not."""
-    try:
-        return ask()
-    except FileNotFoundError as error:
-        raise DataError(f"There is no file at {address!r}. Check the address.") from error
-    except Exception as error:  # of whatever package opens such addresses
-        raise InputError(
-            f"The address {address!r} cannot be read ({type(error).__name__}: "
-            f"{first_line(error)}). Check it, or copy the files here."
-        ) from error
-
-
-def _check_same_columns(paths: list[TablePath]) -> None:
+def _check_same_columns(first: TableFile, file: TableFile) -> None:
     """Refuse files that are no parts of one table; their columns may be in another order."""
-    first = paths[0]
-    expected = _kind_of(first.file).columns(first)
-    for path in paths[1:]:
-        if [name for name, _ in path.partitions] != [name for name, _ in first.partitions]:
-            raise DataError(
-                f"The folders of a table must name the same columns, those of {first.name!r} and "
-                f"{path.name!r} do not. Read them one after the other."
-            )
-        found = _kind_of(path.file).columns(path)
-        if found == expected:
-            continue
-        if not isinstance(found, dict) or not isinstance(expected, dict):
-            raise DataError(
-                f"All files of a table must have the same number of columns, {first.where} has "
-                f"{expected} and {path.where} has {found}."
-            )
-        name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
+    if [name for name, _ in file.partitions] != [name for name, _ in first.partitions]:
         raise DataError(
-            f"All files of a table must have the same columns, but {name!r} is "
-            f"{expected.get(name, 'missing')} in {first.where} and "
-            f"{found.get(name, 'missing')} in {path.where}. Make them alike, or read them one "
-            "after the other."
+            f"The folders of a table must name the same columns, those of {first.path!r} and "
+            f"{file.path!r} do not. Read them one after the other."
         )
+    expected, found = first.kind.columns(first), file.kind.columns(file)
+    if found == expected:
+        return
+    if not isinstance(found, dict) or not isinstance(expected, dict):
+        raise DataError(
+            f"All files of a table must have the same number of columns, {first.name} has "
+            f"{expected} and {file.name} has {found}."
+        )
+    name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
+    raise DataError(
+        f"All files of a table must have the same columns, but {name!r} is "
+        f"{expected.get(name, 'missing')} in {first.name} and {found.get(name, 'missing')} in "
+        f"{file.name}. Make them alike, or read them one after the other."
+    )
