@@ -26,6 +26,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure._runtime.warnings import warn
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
@@ -136,7 +137,8 @@ class ShiftTest:
         """Say what moved most, and how."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
-            f"{row.Index} (mean {row.batch:.3g}, was {row.reference:.3g})" for row in rows
+            f"{full_name(str(row.Index))} (mean {row.batch:.3g}, was {row.reference:.3g})"
+            for row in rows
         )
 
 
