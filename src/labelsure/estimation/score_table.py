@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
@@ -210,11 +211,11 @@ class ScoreTable:
         else:
             columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
+            columns["p_empty"] = np.exp(dist._log_prob(no_labels(decisions)))
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0)
+                expected = dist._expected(metric, as_guesses(decisions), 0.0).of_guess(0)
             columns[f"expected_{metric.name}"] = expected.value
         return cls._make(
             columns,
