@@ -281,7 +281,8 @@ def _fingerprints(data: TrainingData, rows: Indices) -> pd.DataFrame | None:
         features = X
     else:
         return None
-    return pd.DataFrame({"features": features, "labels": _project(data.Y[rows])})
+    keys = pd.DataFrame({"features": features, "labels": _project(data.Y[rows])})
+    return keys.dropna()  # rows with missing values have no number
 
 
 def _project(rows: Any) -> Any:
