@@ -87,13 +87,11 @@ def make_table(
         for i in range(n_top):
             columns[f"top_{i + 1}"] = named(top.labelsets[:, i])
             columns[f"top_{i + 1}_probability"] = top.probabilities[:, i]
-    index = pd.RangeIndex(len(dist)) if dist.index is None else dist.index
-    table = pd.DataFrame(columns).set_axis(index)
-    if not probabilities:
-        return table
-    marginals = dist._with_dense_rows().marginals()
-    names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
-    return pd.concat([table, pd.DataFrame(marginals, index, names)], axis=1)
+    if probabilities:
+        marginals = dist._with_dense_rows().marginals()
+        names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
+        columns |= dict(zip(names, marginals.T, strict=True))
+    return pd.DataFrame(columns, dist.index)
 
 
 def check_shown(k: int, n_labels: int) -> int:

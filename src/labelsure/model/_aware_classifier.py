@@ -970,13 +970,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def reference_(self) -> Estimate:
         """The `Estimate` for the instances that the accuracy estimator was fitted to."""
-        check_is_fitted(self, "accuracy_estimator_")
         return self.accuracy_estimator_.reference_
 
     @property
     def judged_(self) -> str:
         """Which decisions are judged, in words."""
-        check_is_fitted(self, "accuracy_estimator_")
         metric = get_metric(self.metric)
         some = "labelsets" if self._may_be_empty else "non-empty labelsets"
         return {
@@ -990,7 +988,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def summary_(self) -> str:
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
-        check_is_fitted(self, "accuracy_estimator_")
         parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
 
@@ -1120,7 +1117,7 @@ def _make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
     if not isinstance(dist, ChainMixture) or not few or len(dist) == 0:
         return dist
-    return DenseDistribution(dist.probabilities(), label_names=dist.label_names)
+    return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
 
 
 def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
