@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -27,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -988,6 +990,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
         parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "card_"):
+            return str(estimator_html_repr(self))
+        return make_html(self.summary_, self.card_.brief())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
