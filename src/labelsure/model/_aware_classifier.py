@@ -188,8 +188,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     cv
         Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
-          test, prediction sets and monitoring need these;
+        - a share, 0.4 by default: held-out rows, whole groups with `groups=`. The guarantee, the
+          shift test, prediction sets and monitoring need these;
         - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
           for few rows. Estimates are then those of models trained on fewer rows, and a target
           gives a threshold **without guarantee**.
