@@ -158,9 +158,9 @@ def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
 
 def test_a_worker_that_joins_later_is_asked_for_its_versions():
     with pytest.raises(_cluster.RaisedInTask) as caught:
-        _cluster.call_task({"numpy": "0.1"}, len, [1])
+        _cluster.call_task({**_cluster.read_versions(), "numpy": "0.1"}, len, [1])
     assert isinstance(caught.value.error, ls.InputError)
-    assert _cluster.call_task(_cluster._read_versions(), len, [1]) == 1
+    assert _cluster.call_task(_cluster.read_versions(), len, [1]) == 1
 
 
 class Unknown:
@@ -174,16 +174,8 @@ class Unknown:
 def test_a_worker_without_the_package(tmp_path):
     with LocalCluster(tmp_path) as alone:
         hidden = tmp_path / "hidden"
-        hidden.mkdir()
-        (hidden / "sitecustomize.py").write_text(
-            "import importlib.metadata as m\n"
-            "found = m.version\n"
-            "def version(name):\n"
-            "    if name == 'labelsure':\n"
-            "        raise m.PackageNotFoundError(name)\n"
-            "    return found(name)\n"
-            "m.version = version\n"
-        )
+        (hidden / "labelsure").mkdir(parents=True)
+        (hidden / "labelsure" / "__init__.py").write_text("raise ImportError('no labelsure here')")
         alone.add_worker({"PYTHONPATH": str(hidden)})
         message = r"The worker 'tcp://\S+' must have labelsure \S+ as it is .*; it has none\. "
         with pytest.raises(ls.InputError, match=message):
