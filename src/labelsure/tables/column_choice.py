@@ -18,7 +18,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import read_labelsets
-from labelsure.tables.files import MISSING, mark_missing
+from labelsure.tables.files import MISSING, check_names, mark_missing
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -191,18 +191,8 @@ def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
         else:
             columns.append((str(name), column))
-    check_distinct([name for name, _ in columns])
+    check_names([name for name, _ in columns], f"{where}, one-hot columns among them,")
     return pd.DataFrame(dict(columns), index=frame.index)
-
-
-def check_distinct(names: list[str]) -> None:
-    """Refuse a one-hot column that has the name of another feature."""
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            f"One-hot columns must have names of their own, but {twice!r} is there twice. Rename "
-            "that feature."
-        )
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")

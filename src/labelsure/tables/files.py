@@ -16,7 +16,6 @@ import os
 import re
 import threading
 import zipfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -32,7 +31,6 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     UnpackedFile,
     ask_store,
@@ -213,21 +211,18 @@ class Unit:
         )
 
 
-class FileKind(ABC):
+class FileKind(Protocol):
     """A kind of table file: how it is cut into units and how a unit is read."""
 
-    @abstractmethod
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Return the columns with their types, how many there are without names, or None.
 
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
 
-    @abstractmethod
     def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, numbered from 0, each of at most `rows` rows."""
 
-    @abstractmethod
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit, those columns of it that there are, whatever their index.
 
@@ -250,7 +245,7 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
         )
 
 
-def _check_names(names: Sequence[str], where: str) -> list[str]:
+def check_names(names: Sequence[str], where: str) -> list[str]:
     """Return the names of columns, unless there are too many or one is there twice."""
     check_column_count(len(names), where)
     if len(set(names)) < len(names):
@@ -390,7 +385,7 @@ def _read_header(text: str, sep: str, file: TableFile) -> list[str]:
     values = next((line for line in lines if line), [])
     if not values:
         raise DataError(f"The file {file.name} must begin with a header line, it is empty.")
-    return _check_names([name.strip() or UNNAMED for name in values], file.name)
+    return check_names([name.strip() or UNNAMED for name in values], file.name)
 
 
 def _find_sep(content: bytes) -> str:
@@ -439,7 +434,7 @@ def _read_text(unit: Unit) -> bytes:
 
 
 @dataclass(frozen=True)
-class TextFile(FileKind):
+class TextFile:
     """CSV with a header line, every value of which is text and "" if it is not there; or JSONL.
 
     Parameters
@@ -571,7 +566,7 @@ def _has_key(name: str, state: tuple[Any, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class ArrayFile(FileKind):
+class ArrayFile:
     """One array, or the rows of a sparse matrix as one column of `ListedCell`."""
 
     load: Callable[[TableFile, tuple[Any, ...]], Any]
@@ -690,7 +685,7 @@ _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
 
 
 @dataclass(frozen=True)
-class ArrowFile(FileKind):
+class ArrowFile:
     """Parquet or Feather. Types follow from its schema: integers stay such beside missing ones.
 
     Parameters
@@ -703,8 +698,8 @@ class ArrowFile(FileKind):
 
     def columns(self, file: TableFile) -> dict[str, str]:
         """Return the columns with their types."""
-        schema = self.open(file)[0]
-        return {name: str(schema.field(name).type) for name in _column_names(schema, file)}
+        schema, _ = self.open(file)
+        return {column.name: str(column.type) for column in schema}
 
     def open(self, file: TableFile) -> tuple[pa.Schema, Any]:
         """Return the schema and Arrow's reader."""
@@ -719,32 +714,29 @@ class ArrowFile(FileKind):
     def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, none of which reaches over the end of a row group."""
         schema, reader = self.open(file)
-        wanted = set(_choose_columns(columns, _column_names(schema, file)))
+        wanted, n_bytes = set(_choose_columns(columns, schema.names)), 0
         if self.format == "Feather":
-            batches = [reader.get_batch(group) for group in range(reader.num_record_batches)]
-            n_bytes = sum(batch.nbytes for batch in batches)
-            n_rows_of = [batch.num_rows for batch in batches]
+            groups: list[Any] = [reader.get_batch(j) for j in range(reader.num_record_batches)]
+            n_bytes = sum(group.nbytes for group in groups[:1])
         else:
             groups = [reader.metadata.row_group(j) for j in range(reader.num_row_groups)]
-            n_rows_of, n_bytes = [group.num_rows for group in groups], 0
             for place in range(groups[0].num_columns if groups else 0):
                 chunk = groups[0].column(place)
                 if chunk.path_in_schema.partition(".")[0] in wanted:
                     n_bytes += chunk.total_uncompressed_size
-            n_bytes = n_bytes * sum(n_rows_of) // max(1, n_rows_of[0] if groups else 0)
+        n_rows_of = [group.num_rows for group in groups]
         # A few bytes of Parquet can stand for any number of equal values.
-        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of)))
+        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of[:1])))
         return _cut_rows(file, n_rows_of, rows, bytes_of_row)
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit."""
         schema, reader = self.open(unit.file)
-        wanted = _choose_columns(columns, _column_names(schema, unit.file))
-        none = schema.empty_table().select(wanted)
+        wanted = _choose_columns(columns, schema.names)
         key = (id(reader), unit.group, *wanted)
         try:
             with _LOCK:
-                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, none))
+                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, wanted))
                 table = rows.take(unit)
         except IndexError as error:  # there is no such group any more
             raise unit.changed() from error
@@ -757,26 +749,26 @@ class ArrowFile(FileKind):
         return arrow_to_frame(table, unit.where)
 
 
-def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
-    names = [name for name in schema.names if not _INDEX_COLUMN.fullmatch(name)]
-    return _check_names(names, file.name)
-
-
 @lru_cache(maxsize=1)  # the units of one file come one after the other
 def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[pa.Schema, Any]:
+    """Return the schema without an index that has no name, and the reader."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     source = open_native(file.path)
     reader = pq.ParquetFile(source) if format_ == "Parquet" else pa.ipc.open_file(source)
-    return (reader.schema_arrow if format_ == "Parquet" else reader.schema), reader
+    schema = reader.schema_arrow if format_ == "Parquet" else reader.schema
+    check_names(schema.names, file.name)
+    columns = [column for column in schema if not _INDEX_COLUMN.fullmatch(column.name)]
+    return pa.schema(columns, schema.metadata), reader
 
 
 class _GroupReader:
     """Goes through the wanted columns of one row group."""
 
-    def __init__(self, reader: Any, unit: Unit, none: pa.Table) -> None:
-        self._reader, self._rest, wanted = reader, none, none.column_names
+    def __init__(self, reader: Any, unit: Unit, wanted: list[str]) -> None:
+        self._reader, self._wanted = reader, wanted
+        self._rest: Any = ()
         if hasattr(reader, "get_batch"):
             sizes = [reader.get_batch(j).num_rows for j in range(unit.group)]
             self._batches = iter([reader.get_batch(unit.group)])
@@ -796,7 +788,7 @@ class _GroupReader:
                 batch = next(self._batches, None)
                 if batch is None:
                     raise unit.changed()
-                self._rest = pa.Table.from_batches([batch]).select(self._rest.column_names)
+                self._rest = pa.Table.from_batches([batch]).select(self._wanted)
             is_before = self.at < unit.first_row
             end = unit.first_row if is_before else unit.first_row + unit.n_rows
             taken, self._rest = self._rest.slice(0, end - self.at), self._rest.slice(end - self.at)
@@ -839,9 +831,6 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
 UNIT_ROWS = 2048
 """Rows of a unit, the least that is handed to a worker or held at a time."""
 
-MAX_UNIT_ROWS = 2**31
-"""No file that fits into memory has more, and machine integers hold it."""
-
 KINDS: dict[str, FileKind] = {
     ".csv": TextFile(),
     ".tsv": TextFile("\t"),
@@ -880,13 +869,10 @@ def list_units(
       wind rain
     2    4    1
     """
-    read_whole_number(rows, "rows")
     files = _find_files(inputs, csv_sep)
     for file in files[1:]:
         _check_same_columns(files[0], file)
-    cut = (
-        unit for file in files for unit in file.kind.cut(file, min(rows, MAX_UNIT_ROWS), columns)
-    )
+    cut = (unit for file in files for unit in file.kind.cut(file, rows, columns))
     return [replace(unit, number=number) for number, unit in enumerate(cut)]
 
 
