@@ -358,7 +358,7 @@ def test_parts_are_named_where_the_whole_is_not_there(tmp_path):
         write(tmp_path, PART, f"emotions-{part}.arff")
     with pytest.raises(
         ls.DataError,
-        match="Leave",
+        match="There is emotions-test and emotions-train",
     ):
         ls.load_dataset("emotions", tmp_path)
 
