@@ -26,6 +26,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure._runtime.warnings import warn
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
@@ -131,7 +132,8 @@ class ShiftTest:
         """Say what moved most, and how."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
-            f"{row.Index} (mean {row.batch:.3g}, was {row.reference:.3g})" for row in rows
+            f"{full_name(str(row.Index))} (mean {row.batch:.3g}, was {row.reference:.3g})"
+            for row in rows
         )
 
 
@@ -482,7 +484,7 @@ def shift_test(
     >>> found = shift_test(usual, IndependentLabels(P, label_names=["a", "b", "c"]))
     >>> print(found)
     The batch is not like the reference (AUC 0.70, p = 3e-14). Moved most: P(c) (mean 0.597,
-    was 0.315), n_predicted (mean 1.3, was 0.969), SE (mean 0.471, was 0.531).
+    was 0.315), n_predicted (mean 1.3, was 0.969), Shannon entropy (SE) (mean 0.471, was 0.531).
     >>> found.moved.head(2).round(2)
                  reference  batch  distance
     column

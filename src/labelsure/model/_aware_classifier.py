@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
+    from labelsure.estimation.monitoring import MonitorTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -808,7 +809,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> pd.DataFrame:
+    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorTable:
         """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
         Parameters
@@ -822,8 +823,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
         Returns
         -------
-        pandas.DataFrame
-            One row per chunk, with estimated accuracy, p-value and `alert`.
+        MonitorTable
+            A DataFrame with one row per chunk: estimated accuracy, p-value and `alert`; `report()`
+            is a page for people.
 
         See Also
         --------
