@@ -220,11 +220,11 @@ BROKEN = {
         r"Line 9 of weather.arff must have a value for each of the 4 attributes, it has 3",
     ),
     "too many values": (HEADER + "1,0,12.5,blue,9\n", r"Line 7 of .* 4 attributes, it has 5"),
-    "not a number": (HEADER + "1,0,warm,blue\n", r"Line 7 of .* must have a number or \?"),
+    "not a number": (HEADER + "1,0,warm,blue\n", r"Line 7 of .* must have a finite number or \?"),
     "not a number after words and a number": (
         "@relation 'r: -C -1'\n@attribute sky {blue, grey}\n@attribute degrees numeric\n"
         "@attribute rain numeric\n@attribute y {0,1}\n@data\nblue,3,much,1\n",
-        r"Line 7 of .* must have a number .* in 'rain', got 'much'",
+        r"Line 7 of .* must have a finite number .* in 'rain', got 'much'",
     ),
     "an undeclared value": (
         HEADER + "1,0,1,blue\n1,0,1,pink\n",

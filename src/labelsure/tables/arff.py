@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from scipy import sparse
 
 from labelsure._runtime.storage import decode
@@ -24,6 +21,7 @@ from labelsure.tables.column_choice import (
     read_index,
     read_indicators,
     read_labels,
+    read_numbers,
 )
 from labelsure.tables.dataset import Dataset
 from labelsure.tables.files import check_names
@@ -279,31 +277,25 @@ class ArffTable:
         """Return the values in the file: numbers, places of nominal ones, or texts."""
         if one.kind == TEXT and not self.is_sparse:
             return [_read_text(token) for token in one.tokens]
-        if one.kind == NUMERIC:
-            texts = pa.array(one.tokens, pa.string())
-            with suppress(pa.ArrowInvalid):  # far quicker than one by one
-                numbers = pc.if_else(pc.equal(texts, "?"), None, texts).cast(pa.float64())
-                return numbers.to_numpy(zero_copy_only=False)
-        code_of = {value: code for code, value in enumerate(one.values)}
-        values = np.full(len(one.tokens), np.nan)
-        for i, (token, row) in enumerate(zip(one.tokens, one.rows, strict=True)):
-            text = _unquote(token)
-            try:
-                if one.kind == NOMINAL and (text in code_of or token != "?"):
-                    values[i] = code_of[text]
-                elif token != "?":
-                    values[i] = float("x" if "_" in text else text)
-            except (KeyError, ValueError) as error:
-                must = {
-                    NOMINAL: f"one of the declared values ({', '.join(one.values[:10])})",
-                    NUMERIC: "a number or ?",
-                    TEXT: "a number (sparse ARFF has no strings)",
-                }[one.kind]
-                raise DataError(
-                    f"Line {self.lines[row]} of {self.where} must have {must} in {one.name!r}, got "
-                    f"{text!r}. Fix or drop that line, or leave the column out with "
-                    f"drop=[{one.name!r}]."
-                ) from error
+        texts = pd.Series([_unquote(token) for token in one.tokens], dtype="str")
+        if one.kind == NOMINAL:
+            code_of = {"?": np.nan} | {value: code for code, value in enumerate(one.values)}
+            values = np.array([code_of.get(text, -1) for text in texts], dtype=np.float64)
+            is_bad = values < 0
+        else:
+            values, is_bad = read_numbers(texts)
+        if is_bad.any():
+            at = int(is_bad.argmax())
+            must = {
+                NOMINAL: f"one of the declared values ({', '.join(one.values[:10])})",
+                NUMERIC: "a finite number or ?",
+                TEXT: "a number (sparse ARFF has no strings)",
+            }
+            raise DataError(
+                f"Line {self.lines[one.rows[at]]} of {self.where} must have {must[one.kind]} in "
+                f"{one.name!r}, got {texts[at]!r}. Fix or drop that line, or leave the column out "
+                f"with drop=[{one.name!r}]."
+            )
         return values
 
     def column(self, name: str) -> Any:

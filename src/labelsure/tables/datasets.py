@@ -41,6 +41,8 @@ from labelsure.tables.column_choice import (
     LabelChoice,
     check_dense,
     encode_frame,
+    find_missing,
+    holds_containers,
     read_index,
     read_label_columns,
     read_labels,
@@ -51,10 +53,8 @@ from labelsure.tables.dataset import Dataset, checksum_values
 from labelsure.tables.files import (
     KINDS,
     checksum_table,
-    holds_containers,
     list_columns,
     list_index_columns,
-    mark_missing,
     read_table,
 )
 
@@ -291,7 +291,9 @@ TEXT_TABLES = (".csv", ".tsv")
 def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
     """Return a feature as numbers or truth values, if it holds such, or else as text."""
     if isinstance(column.dtype, pd.StringDtype) and is_text:
-        texts = pa.array(mark_missing(column).str.strip(), pa.string(), from_pandas=True)
+        texts = pa.array(
+            column.mask(find_missing(column), None).str.strip(), pa.string(), from_pandas=True
+        )
         for kind in (pa.int64(), pa.float64(), pa.bool_()):
             try:
                 values = texts.cast(kind)
@@ -303,7 +305,7 @@ def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
         return column.astype(np.dtype(float) if column.hasnans else plain)
     if column.dtype == object:
         return pd.Series(column.tolist(), column.index)
-    return mark_missing(column)
+    return column.mask(find_missing(column), None)
 
 
 DIGIT_TRAITS = {

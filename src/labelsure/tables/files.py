@@ -257,27 +257,6 @@ def check_names(names: Sequence[str], where: str) -> list[str]:
     return list(names)
 
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
-"""How files spell that a value is not there, in small letters."""
-
-
-def mark_missing(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column in which texts that say that a value is missing are None."""
-    import pandas as pd
-
-    if not (isinstance(column.dtype, pd.StringDtype) or column.dtype == object):
-        return column
-    is_missing = [isinstance(v, str) and v.strip().lower() in MISSING for v in column]
-    return column.mask(np.array(is_missing, dtype=bool), None)
-
-
-def holds_containers(column: pd.Series[Any]) -> bool:
-    """Whether some value is a list, an array or an object with keys."""
-    return column.dtype == object and any(
-        isinstance(value, (list, tuple, dict, np.ndarray, ListedCell)) for value in column
-    )
-
-
 _LOCK = threading.RLock()
 _KEPT: dict[Any, Any] = {}  # the reader that was used last
 
@@ -470,20 +449,10 @@ class TextFile:
         content = content if scan.encoding == "utf-8" else content.decode(scan.encoding).encode()
         found: dict[int, str] = {}
         frame = (_parse_csv if scan.sep else _parse_jsonl)(content, unit, columns, found)
-        lines = self.find_lines(unit, list(found))
-        bad |= {
-            row: f"line {line} {reason}"
-            for line, (row, reason) in zip(lines, found.items(), strict=True)
-        }
+        lines = find_lines(unit, [unit.first_row + row for row in found])
+        reasons = (f"line {line} {why}" for line, why in zip(lines, found.values(), strict=True))
+        bad |= dict(zip(found, reasons, strict=True))
         return frame
-
-    def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
-        """Return the lines of some rows of a unit, given by position."""
-        if not rows or unit.text is None or unit.line is None:
-            return []
-        content = _read_text(unit)
-        starts = _starts_in(content, *unit.text.signs)
-        return [unit.line + content.count(b"\n", 0, int(starts[row])) for row in rows]
 
 
 def _parse_csv(
@@ -908,10 +877,12 @@ def read_rows(
 
 def find_lines(unit: Unit, rows: Sequence[int]) -> list[int | None]:
     """Return the lines in which some rows of a unit begin; None where files have no lines."""
-    kind = unit.file.kind
-    if not isinstance(kind, TextFile):
+    if not rows or unit.text is None or unit.line is None:
         return [None] * len(rows)
-    return [*kind.find_lines(unit, [row - unit.first_row for row in rows])]
+    content = _read_text(unit)
+    starts = _starts_in(content, *unit.text.signs)
+    ends = [int(starts[row - unit.first_row]) for row in rows]
+    return [unit.line + content.count(b"\n", 0, end) for end in ends]
 
 
 def read_table(
