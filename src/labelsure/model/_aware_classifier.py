@@ -839,6 +839,30 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
     @_shows_progress
+    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+        """Return how often each label is true in a batch that nobody has labelled.
+
+        It assumes label shift: labels may have become more or less frequent, but inputs with a
+        label look as before.
+
+        Parameters
+        ----------
+        X
+            The batch.
+        level
+            Confidence level of each label's interval; None means `confidence`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
+            batch with an interval from `low` to `high`.
+        """
+        level = self.confidence if level is None else level
+        dist = self.predict_distribution(X)
+        return self.accuracy_estimator_.estimate_prevalence(dist, level=level)
+
+    @_shows_progress
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
