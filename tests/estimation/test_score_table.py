@@ -18,7 +18,7 @@ from labelsure.errors import InputError, UnknownNameError
 from labelsure.estimation.score_table import COLUMNS, METRIC_COLUMNS
 from labelsure.metrics.registry import METRICS, Metric
 
-PAGE = Path(__file__).parents[2] / "docs" / "understand" / "score_table.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "score_table.md"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,14 +18,19 @@ ones lost before the accuracy fell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import bdtr
 
 from labelsure._runtime.arguments import read_number, read_whole_number
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.pages import Page
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums
 from labelsure.estimation._few_labels import read_few_labels
@@ -33,9 +38,6 @@ from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import EXACT, check_empty, get_metric
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["monitor"]
 
@@ -67,6 +69,7 @@ ALERTS = {
 
 N_STEPS = 1000  # of the means that gamblers bet against: 0.001, 0.002, ..., 1
 STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that an outcome of the worst kind takes
+LIMIT_PARTS = 3  # of the error, for 1 of inputs and 1 of labels, which are tested far out anyway
 MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
 
 
@@ -80,7 +83,7 @@ def monitor(
     reference: Any = None,
     error: float = 0.05,
     level: float = 0.95,
-) -> pd.DataFrame:
+) -> MonitorTable:
     """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
     A stream that does not change raises an alarm, at any chunk however long it is watched, with a
@@ -108,15 +111,15 @@ def monitor(
         A batch of usual rows that inputs are compared with; None means the calibration set. A
         cross-fitted model needs one.
     error
-        Probability that an unchanged stream ever raises an alarm; inputs, accuracy and the limit of
-        calibration accuracy share it equally, where they are needed.
+        Probability that an unchanged stream ever raises an alarm. Inputs, labels and, without a
+        `bound`, the limit of calibration accuracy get parts of 1, 1 and 3.
     level
         Confidence level of the interval from `low` to `high`.
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each chunk:
+    MonitorTable
+        A DataFrame, whose `report()` is a page for people. One row for each chunk:
 
         - `chunk`, its number or name, and `n_samples`;
         - `estimated`, its mean accuracy if nothing but inputs has changed, with an interval for
@@ -155,11 +158,9 @@ def monitor(
     >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
     >>> table[["estimated", "p_value", "accuracy", "accuracy_high", "bound", "alert"]].round(2)
        estimated  p_value  accuracy  accuracy_high  bound   alert
-    0       0.57      1.0       NaN           1.00   0.52    none
-    1       0.29      0.0      0.35           0.59   0.52  inputs
+    0       0.57      1.0       NaN            1.0   0.53    none
+    1       0.29      0.0      0.35            0.6   0.53  inputs
     """
-    import pandas as pd
-
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
         raise InputError(
@@ -168,12 +169,14 @@ def monitor(
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
         )
     labelled = dict(labels or {})
-    n_parts = (known is not None) + (0 if not labelled else 2 if bound is None else 1)
-    part = read_number(error, "error", 0, 1, ends="()") / n_parts
+    n_parts = (known is not None) + bool(labelled)
     if bound is not None:
         read_number(bound, "bound", 0, 1)
     elif labelled:
-        bound = _limit_calibration(judge, part)
+        n_parts += LIMIT_PARTS
+    part = read_number(error, "error", 0, 1, ends="()") / n_parts
+    if bound is None and labelled:
+        bound = _limit_calibration(judge, LIMIT_PARTS * part)
     gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
@@ -203,7 +206,87 @@ def monitor(
         raise InputError(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float})
+    found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
+    found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
+    return found_table
+
+
+ADVICE = {
+    "none": "Nothing to do.",
+    "inputs": "Estimates may be wrong from here on: draw rows at random (`draw_audit`), label "
+    "them, and pass them as `labels=`.",
+    "accuracy": "Stop accepting predictions unreviewed, label new rows, and fit the model again.",
+}
+"""What to do, by what raised the first alarm."""
+
+
+class MonitorTable(pd.DataFrame):
+    """What `monitor` returns: a row for each chunk, and a page on them; its parts are plain."""
+
+    def __str__(self) -> str:
+        return " ".join(self._say())
+
+    def _say(self) -> list[str]:
+        """Say whether there was an alarm, what to do, and how accurate the last chunk is."""
+        if not len(self):
+            return ["No chunks."]
+        quantity, last = self.attrs["quantity"], self.iloc[-1]
+        latest = (
+            f"Latest chunk, {_name(last['chunk'])}: estimated {quantity} {last['estimated']:.3f} "
+            f"({100 * self.attrs['level']:g}% interval {last['low']:.3f} to {last['high']:.3f})."
+        )
+        alarms = self[self["alert"] != "none"]
+        if not len(alarms):
+            return [f"No alarm in {count(len(self), 'chunk')}.", ADVICE["none"], latest]
+        kind = "accuracy" if alarms["alert"].str.contains("accuracy").any() else "inputs"
+        first = alarms[alarms["alert"].str.contains(kind)].iloc[0]
+        what, advice = "inputs are not like the calibration set", ADVICE[kind]
+        if kind == "accuracy":
+            what = f"{quantity} has fallen below {first['bound']:.3f}"
+        elif self["n_labelled"].any():
+            advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
+        return [f"Alarm: {what}, first in chunk {_name(first['chunk'])}.", advice, latest]
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), pd.DataFrame(self.tail(N_ROWS)))
+
+    def report(self, title: str = "Has anything changed?") -> Page:
+        """Return an HTML page on the chunks; `save(path)` writes it as one file."""
+        from labelsure import __version__
+
+        ends = self[["low", "high", "accuracy", "bound"]]
+        low, high = np.floor(10 * ends.min().min()) / 10, np.ceil(10 * ends.max().max()) / 10
+        rows = [
+            {str(name): _plain(value) for name, value in row.items()}
+            for row in self.assign(chunk=self["chunk"].map(_name)).to_dict("records")
+        ]
+        for row in rows:
+            row["moved"] = ", ".join(map(full_name, filter(None, row["moved"].split(", "))))
+        data: dict[str, Any] = {
+            "title": title,
+            "version": __version__,
+            "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
+            "said": self._say(),
+            "is_alarm": bool((self["alert"] != "none").any()),
+            "rows": rows,
+            "limits": [_plain(low), _plain(max(high, low + 0.1))],
+            "has_labels": bool((self["n_labelled"] > 0).any()),
+            **{str(name): value for name, value in self.attrs.items()},
+            "sections": [("chart", "Accuracy by chunk"), ("chunks", "Chunks"), ("alert", "Alerts")],
+        }
+        return Page("monitor", data)
+
+
+def _name(chunk: Any) -> str:
+    """Return the name of a chunk, of a midnight only its date."""
+    return str(chunk).removesuffix(" 00:00:00")
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has words for, None for what is missing."""
+    if isinstance(value, (int, str, np.integer)):
+        return value if isinstance(value, str) else int(value)
+    return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
 def spend(number: Any) -> Any:

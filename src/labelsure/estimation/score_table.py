@@ -1,7 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
 The table is made from a distribution, with the columns of `COLUMNS`, which
-`docs/understand/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
+`docs/reference/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
 and the expected accuracy of the decisions, the probability and the truth of each label. Estimators,
 shift tests, policies, reports and studies read predictions from it; a column is added here alone.
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
@@ -51,19 +52,19 @@ COLUMNS: dict[str, str] = {
     "dataset": "name of the data set, in studies",
     "classifier": "name of the classifier, in studies",
     "repeat": "number of the split, from 0, in studies",
-    "instance": "row of the data set that the instance is, in studies",
+    "instance": "row number in the data set, in studies",
     "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label; of sparse labels {their indices}",
-    "n_predicted": "labels in the decision; tp + fp where the column is missing",
-    "log_frequency": "logarithm of how often the decision occurred in the training data, if known",
-    "method": "the engine that gave the profile",
+    "decision": "predicted labelset, a digit per label; for sparse labels their indices in braces",
+    "n_predicted": "number of predicted labels; tp + fp where the column is missing",
+    "log_frequency": "log of the frequency of the predicted labelset in training, if known",
+    "method": "inference engine that computed the row",
     "top": "probability of the most probable labelset",
     "runner_up": "probability of the second most probable labelset",
     "entropy": "Shannon entropy in nats",
-    "collision": "sum of the squared probabilities",
-    "log_top": "logarithm of top, read instead of it where both are there",
-    "log_runner_up": "logarithm of runner_up, likewise",
-    "log_collision": "logarithm of collision, likewise",
+    "collision": "collision probability, the sum of squared probabilities",
+    "log_top": "log of `top`; takes precedence over it",
+    "log_runner_up": "log of `runner_up`; takes precedence over it",
+    "log_collision": "log of `collision`; takes precedence over it",
     "tp": "labels predicted and true",
     "fp": "labels predicted but not true",
     "fn": "labels true but not predicted",
@@ -76,11 +77,11 @@ PROFILE_COLUMNS = tuple(COLUMNS)[list(COLUMNS).index("method") : list(COLUMNS).i
 """Those of a profile, by the names of its fields."""
 
 METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
-    "best_{}_decision": "the labelset with the highest expected accuracy",
-    "best_{}_gap": "how far its expected accuracy may be below the highest",
-    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
+    "expected_{}": "expected accuracy of the prediction; two empty labelsets count 0",
+    "best_{}_decision": "labelset with the highest expected accuracy",
+    "best_{}_gap": "optimality gap: how far its expected accuracy can be below the highest",
+    "best_{}_tp": "its true positives; also `_fp`, `_fn` and `_tn`",
+    "true_expected_{}": "expected accuracy under the true distribution, for simulated data",
 }
 """Columns of each metric, whose name takes the place of the braces."""
 
@@ -210,12 +211,14 @@ class ScoreTable:
         else:
             columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
-        for metric in chosen:
-            expected = summary.expected.get(metric.name)
-            if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0)
-            columns[f"expected_{metric.name}"] = expected.value
+            columns["p_empty"] = np.exp(dist._log_prob(no_labels(decisions)))
+        if Y_pred is None:
+            expected = [summary.expected[metric.name] for metric in chosen]
+        else:
+            found = dist._expected_each(chosen, as_guesses(decisions), 0.0)
+            expected = [one.of_guess(0) for one in found]
+        for metric, one in zip(chosen, expected, strict=True):
+            columns[f"expected_{metric.name}"] = one.value
         return cls._make(
             columns,
             len(dist),

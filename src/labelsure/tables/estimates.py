@@ -18,6 +18,7 @@ from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
+from labelsure.tables.features import refuse_missing_columns
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.scoring import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
+    from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -119,11 +121,12 @@ def sum_files(
         known = LabelledRows.read(
             truth,
             rows.model,
+            rows.sources,
             id_column=id_column,
             label_column=label_column,
             sep=sep,
             csv_sep=csv_sep,
-        ).in_files(rows.sources)
+        )
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
     tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
@@ -183,8 +186,9 @@ def _sum_part(
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
-            own = known.of_file(some.unit.source)
-            labelled = find_labelled(model, dist, decisions, own, some.ids, some.rows.index)
+            labelled = find_labelled(
+                model, dist, decisions, known, some.ids, some.rows.index, some.unit.source
+            )
         sums = model.accuracy_estimator_._sum_up(dist, decisions)
         found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
     return found
@@ -293,3 +297,102 @@ def _predict_with_truth(
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
     dist = dist if ids is None else dist._with_index(ids)
     return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note
+
+
+def monitor_files(
+    model: AnyPath,
+    inputs: AnyPath | Iterable[AnyPath],
+    *,
+    time: str,
+    every: str,
+    truth: AnyPath | None = None,
+    drawn: float | None = None,
+    bound: float | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    csv_sep: str | None = None,
+    trust: Iterable[str] = (),
+) -> MonitorTable:
+    """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
+    from labelsure.estimation.monitoring import monitor
+
+    if (truth is None) != (drawn is None) or (truth is not None and id_column is None):
+        raise InputError(
+            "`truth` must come with `drawn`, the probability with which each row was drawn to be "
+            "labelled, and with `id_column`, which names the rows in both tables."
+        )
+    fitted = ModelFile.find(model, trust).load()
+    reader = InputTable(fitted, id_column)
+    columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
+    frame = read_table(inputs, columns, csv_sep)
+    dates = _read_dates(frame, time)
+    chunks = _cut_by_calendar(dates, every)
+    X, _ = reader.read(frame, "the input")
+    labels = None
+    if truth is not None:
+        found = read_truth(
+            read_table(truth, csv_sep=csv_sep),
+            repr(Path(truth).name),
+            labels=fitted.label_names_,
+            n_labels=fitted.n_labels_,
+            label_column=label_column,
+            sep=sep,
+            id_column=id_column,
+            sparse=reader.is_sparse,
+        )
+        joined, Y = join_truth(
+            frame.assign(**{ROW: range(len(frame))}), found, id_column, "the input"
+        )
+        places = joined[ROW].to_numpy()
+        order = np.argsort(places)
+        labels = {}
+        for name, rows in chunks.items():
+            own = order[np.isin(places[order], rows)]
+            if len(own):
+                truths = Y[own] if is_sparse(Y) else Y.iloc[own].to_numpy()
+                labels[name] = (np.searchsorted(rows, places[own]), truths, drawn)
+    rows_of = getattr(X, "iloc", X)
+    return monitor(
+        fitted,
+        {name: rows_of[rows] for name, rows in chunks.items()},
+        labels=labels,
+        bound=bound,
+        level=fitted.confidence,
+    )
+
+
+ROW = "row of the input"
+
+
+def _read_dates(frame: Any, time: str) -> Any:
+    """Return the dates of all rows, or say which is none."""
+    import pandas as pd
+
+    refuse_missing_columns([time], [str(name) for name in frame.columns], "the input")
+    dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
+    if dates.isna().any():
+        row = int(np.argmax(dates.isna()))
+        raise InputError(
+            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row "
+            f"{row + 1}."
+        )
+    return dates.dt.tz_localize(None)
+
+
+def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
+    """Return the rows of each period that has some, by the date at which it begins."""
+    import pandas as pd
+
+    try:
+        parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
+    except ValueError as error:
+        raise InputError(
+            "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
+            f"{every!r}."
+        ) from error
+    return {
+        str(start).removesuffix(" 00:00:00"): np.sort(part.to_numpy())
+        for start, part in parts
+        if len(part)
+    }
