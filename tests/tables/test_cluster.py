@@ -174,8 +174,16 @@ class Unknown:
 def test_a_worker_without_the_package(tmp_path):
     with LocalCluster(tmp_path) as alone:
         hidden = tmp_path / "hidden"
-        (hidden / "labelsure").mkdir(parents=True)
-        (hidden / "labelsure" / "__init__.py").write_text("raise ImportError('no labelsure here')")
+        hidden.mkdir()
+        (hidden / "sitecustomize.py").write_text(
+            "import importlib.metadata as m\n"
+            "found = m.version\n"
+            "def version(name):\n"
+            "    if name == 'labelsure':\n"
+            "        raise m.PackageNotFoundError(name)\n"
+            "    return found(name)\n"
+            "m.version = version\n"
+        )
         alone.add_worker({"PYTHONPATH": str(hidden)})
         message = r"The worker 'tcp://\S+' must have labelsure \S+ as it is .*; it has none\. "
         with pytest.raises(ls.InputError, match=message):
