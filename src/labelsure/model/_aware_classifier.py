@@ -188,8 +188,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     cv
         Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
-          test, prediction sets and monitoring need these;
+        - a share, 0.4 by default: held-out rows, whole groups with `groups=`. The guarantee, the
+          shift test, prediction sets and monitoring need these;
         - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
           for few rows. Estimates are then those of models trained on fewer rows, and a target
           gives a threshold **without guarantee**.
@@ -837,6 +837,30 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
         check_is_fitted(self, "accuracy_estimator_")
         return monitor(self, chunks, **{"level": self.confidence, **settings})
+
+    @_shows_progress
+    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+        """Return how often each label is true in a batch that nobody has labelled.
+
+        It assumes label shift: labels may have become more or less frequent, but inputs with a
+        label look as before.
+
+        Parameters
+        ----------
+        X
+            The batch.
+        level
+            Confidence level of each label's interval; None means `confidence`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
+            batch with an interval from `low` to `high`.
+        """
+        level = self.confidence if level is None else level
+        dist = self.predict_distribution(X)
+        return self.accuracy_estimator_.estimate_prevalence(dist, level=level)
 
     @_shows_progress
     def estimate_labels(

@@ -87,7 +87,8 @@ def _describe_tables(tables: list[PrintedTable]) -> str:
             "# Tables of the study",
             "",
             "Each as Markdown, as LaTeX (a document of its own, which needs the packages booktabs "
-            "and longtable) and as CSV. The plan is in `../plan.toml`, the score table in `../scores.parquet`.",
+            "and longtable) and as CSV. The plan is in `../plan.toml`, the score table in "
+            "`../scores.parquet`.",
             "",
             *("| file | what it shows | in the paper |", "|---|---|---|", *rows),
             "",

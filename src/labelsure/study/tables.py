@@ -37,8 +37,8 @@ _LATEX = str.maketrans(
 MAX_ROWS = 55
 """Of a table on one page; longer ones go on on the next."""
 
-_DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines that \input does not want,
-% \documentclass to \begin{{document}} and \end{{document}}, it is the table alone.
+_DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines that \input does not
+% want, \documentclass to \begin{{document}} and \end{{document}}, it is the table alone.
 \documentclass{{article}}
 \usepackage{{booktabs,longtable}}
 \usepackage[margin=2cm]{{geometry}} % for this document alone

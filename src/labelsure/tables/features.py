@@ -16,11 +16,15 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
 from labelsure.saving import Savable
-from labelsure.tables.column_choice import MIN_ROWS_OF_ID
-from labelsure.tables.files import MISSING, holds_containers
+from labelsure.tables.column_choice import (
+    MIN_ROWS_OF_ID,
+    holds_containers,
+    read_numbers,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,60 +36,6 @@ TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
 """Numbers that a float holds; 007 is a name."""
-
-
-def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
-    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values, np.isinf(values)
-    plain = _parse_plain_numbers(column)
-    if plain is not None:
-        return plain, np.isinf(plain)
-    texts, missing = read_texts(column)
-    numbers = np.array([_parse_number(text) for text in texts], dtype=np.float64)
-    return numbers, ~missing & ~np.isfinite(numbers)
-
-
-def _parse_plain_numbers(column: pd.Series[Any]) -> Floats | None:
-    """Return the numbers of a text column as Arrow reads them, None where one is no plain number.
-
-    That is far quicker than one by one, and gives the same bits: both round correctly.
-    """
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not isinstance(column.dtype, pd.StringDtype):
-        return None
-    texts = pa.array(column, from_pandas=True)
-    try:
-        numbers = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    return np.array(numbers.to_numpy(zero_copy_only=False))
-
-
-def _parse_number(text: str) -> float:
-    """Return the number that a text spells; NaN for anything else, as for what is missing."""
-    try:
-        return float("x" if "_" in text else text)  # Python reads 1_000 as a number
-    except ValueError:
-        return float("nan")
-
-
-def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
-    """Return the values as text without spaces around them, and which of them are missing."""
-    absent = column.isna().to_numpy(dtype=bool)
-    texts = np.array(
-        ["" if gone else str(value).strip() for value, gone in zip(column, absent, strict=True)],
-        dtype=object,
-    )
-    missing = absent | np.array([text.lower() in MISSING for text in texts], dtype=bool)
-    texts[missing] = ""
-    return texts, missing
 
 
 def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
