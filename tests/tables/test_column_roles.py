@@ -263,6 +263,8 @@ def test_columns_of_parquet_that_cannot_be_read(tmp_path):
     assert "Column 'y' of 't.parquet' must name at least one label" in message
     message = refusal(tmp_path, pa.table({"y": [[], [[1, 2]]]}), "t.parquet")
     assert "Column 'y' of 't.parquet' must hold lists of label names, got " in message
+    message = refusal(tmp_path, pa.table({"y": [["a"]], "z": [1]}), "t.parquet", ["y", "z"])
+    assert "must be 0 or 1 (or false and true, no and yes), got ['a'] in row 0" in message
     message = refusal(tmp_path, pa.table({"y": [3, 4]}), "t.parquet", sep=";")
     assert "must hold text with label names between ';' in every row, got 3 in row 0" in message
 

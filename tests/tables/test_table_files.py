@@ -517,8 +517,8 @@ def save(path, content):
         ),
         (
             {"a.npy": np.zeros((2, 3)), "b.npy": np.zeros((2, 4))},
-            "All files of a table must have the same number of columns, 'a.npy' has 3 and 'b.npy' "
-            "has 4.",
+            "must have the same columns, but 'the number of columns' is 3 in 'a.npy' and 4 in "
+            "'b.npy'.",
         ),
         (
             {"a.csv": "x\n", "b.tsv": "x\n"},

@@ -167,6 +167,19 @@ class PageRows:
 
         self.sample.add(len(dist), describe)
 
+    def complete(self, scored: pd.DataFrame) -> None:
+        """Take estimates and predicted names of all rows, of which those so far are a sample."""
+        estimated = scored["estimated_accuracy"].to_numpy(dtype=np.float64)
+        of_all = min(zip(self.stops, self.sums, strict=True), key=lambda s: s[0]["threshold"])[1]
+        for i, stop in enumerate(self.stops):
+            own = estimated[estimated >= stop["threshold"]]
+            seen = self.sums[i] if self.sums[i].n_samples else of_all
+            self.sums[i] = BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
+        names = show_names(self.model.label_names_, self.model.n_labels_)
+        counted = scored["predicted"].explode().value_counts()
+        self.n_predicted = np.array([counted.get(name, 0) for name in names], dtype=np.int64)
+        self._estimated = [estimated]
+
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
         model, estimator, n = self.model, self.model.accuracy_estimator_, self.n
@@ -544,14 +557,20 @@ def make_model_report(
     title: str,
     open_cost: float | None = None,
     note: str = "",
+    scored: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a fitted model and of its predictions for some instances."""
+    """Return the page of a fitted model and of its predictions for some instances.
+
+    Where `scored` has the estimates and predicted names of all, these are a random sample.
+    """
     from labelsure import __version__
 
     card, noun = model.card_, model.accuracy_estimator_._quantity.removeprefix("mean ")
     rows = PageRows(model, open_cost)
     for batch in batches:
         rows.add(*batch)
+    if scored is not None:
+        rows.complete(scored)
     data: dict[str, Any] = {
         "title": title,
         "version": __version__,

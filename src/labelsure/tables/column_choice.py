@@ -171,29 +171,18 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
                 f"Every label in {where} must be given, label {str(name)!r} is missing in row "
                 f"{missing.argmax()} (rows count from 0). Fill it in or drop that row."
             )
-        values = _read_label_column(column)
-        if (values < 0).any():
-            row = int((values < 0).argmax())
+        codes, values = pd.factorize(column.map(str) if column.dtype == object else column)
+        spelled = [INDICATORS.get(str(value).strip().lower(), -1) for value in values]
+        Y[:, j] = np.array(spelled, dtype=np.int8)[codes]
+        if (Y[:, j] < 0).any():
+            row = int((Y[:, j] < 0).argmax())
             raise DataError(
                 f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
                 f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
                 f"{str(name)!r}. If that column is a feature, name the labels with `labels`; if it "
                 "holds the names of labels, say what stands between them, e.g. sep=';'."
             )
-        Y[:, j] = values
     return Y
-
-
-def _read_label_column(column: pd.Series[Any]) -> Labelsets:
-    """Return 0, 1, or -1 for what is neither."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = [INDICATORS.get(str(c).lower(), -1) for c in column.cat.categories]
-        return np.array(of_category, dtype=np.int8)[column.cat.codes.to_numpy()]
-    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
-        values = column.to_numpy()
-        return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
-    spelled = (str(value).strip().lower() for value in column)
-    return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
 
 
 def encode_nominal(
@@ -451,24 +440,20 @@ def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") ->
             f"{title} must name every row to be {what}, it is missing in row "
             f"{missing.index(True)} (rows count from 0). Fill it in or drop that row."
         )
-    values = _read_row_names(list(column))
-    first_row: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        if first_row.setdefault(value, row) != row:
-            raise DataError(
-                f"{title} must have a different value in every row to be {what}, {value!r} is in "
-                f"rows {first_row[value]} and {row} (rows count from 0). Name another column, or "
-                "leave this one out with `drop`."
-            )
-    return pd.Index(values, name=str(column.name))
-
-
-def _read_row_names(values: list[Any]) -> list[int] | list[str]:
     # 007 and 7 are different names, so text becomes a number only where nothing of it is lost.
-    texts = [
+    values: list[Any] = [
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in values
+        for value in column
     ]
-    if all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
-        return [int(text) for text in texts]
-    return texts
+    if all(_WHOLE_NUMBER.fullmatch(text) for text in values):
+        values = [int(text) for text in values]
+    index = pd.Index(values, name=str(column.name))
+    if not index.is_unique:
+        twice = values[int(index.duplicated().argmax())]
+        rows = [row for row, value in enumerate(values) if value == twice]
+        raise DataError(
+            f"{title} must have a different value in every row to be {what}, {twice!r} is in rows "
+            f"{rows[0]} and {rows[1]} (rows count from 0). Name another column, or leave this one "
+            "out with `drop`."
+        )
+    return index

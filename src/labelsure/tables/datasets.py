@@ -730,42 +730,24 @@ def _fetch(name: str, data_id: int) -> Any:
 
 def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoice) -> Dataset:
     where = f"OpenML data set {data_id}"
-    labels = _find_label_columns(bunch, where)
+    if bunch.target is None or np.size(bunch.target) == 0:
+        raise DataError(f"{where} must say which columns are labels, it names none.")
+    labels = bunch.target
+    if not isinstance(labels, pd.DataFrame):
+        columns = np.asarray(labels).reshape(len(labels), -1)
+        labels = pd.DataFrame(columns, columns=list(bunch.target_names))
     Y = read_label_columns(labels, where)
     if sparse.issparse(bunch.data):
-        X, feature_names = _choose_sparse_features(bunch, choice, where)
+        names = [str(name) for name in bunch.feature_names]
+        chosen = choice.assign(names, has_labels=False)
+        check_dense(chosen, where)
+        feature_names = tuple(chosen.features)
+        X = bunch.data[:, [names.index(name) for name in feature_names]]
         values = X.data
     else:
-        frame = choice.choose_features(pd.DataFrame(bunch.data), where)
-        X = encode_frame(frame, where)
+        X = encode_frame(choice.choose_features(pd.DataFrame(bunch.data), where), where)
         feature_names = tuple(X.columns)
         values = X.select_dtypes("number").to_numpy()
-    return Dataset(
-        X,
-        Y,
-        tuple(map(str, labels.columns)),
-        feature_names,
-        name=name,
-        source=where,
-        checksum=checksum_values(np.asarray(values, dtype=np.float64), Y),
-    )
-
-
-def _choose_sparse_features(
-    bunch: Any, choice: ColumnChoice, where: str
-) -> tuple[Any, tuple[str, ...]]:
-    names = [str(name) for name in bunch.feature_names]
-    columns = choice.assign(names, has_labels=False)
-    check_dense(columns, where)
-    kept = [names.index(name) for name in columns.features]
-    return (bunch.data if len(kept) == len(names) else bunch.data[:, kept]), tuple(columns.features)
-
-
-def _find_label_columns(bunch: Any, where: str) -> pd.DataFrame:
-    target = bunch.target
-    if target is None or np.size(target) == 0:
-        raise DataError(f"{where} must say which columns are labels, it names none.")
-    if isinstance(target, pd.DataFrame):
-        return target
-    columns = np.asarray(target).reshape(len(target), -1)
-    return pd.DataFrame(columns, columns=list(bunch.target_names))
+    checksum = checksum_values(np.asarray(values, dtype=np.float64), Y)
+    label_names = tuple(map(str, labels.columns))
+    return Dataset(X, Y, label_names, feature_names, name, where, checksum)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.labelsets.names import list_some
 from labelsure.saving import Savable
 from labelsure.tables.column_choice import (
     MIN_ROWS_OF_ID,
@@ -25,11 +26,10 @@ from labelsure.tables.column_choice import (
     read_numbers,
     read_texts,
 )
+from labelsure.tables.files import check_names
 
 if TYPE_CHECKING:
     import pandas as pd
-
-N_NAMES_LISTED = 5
 
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 """As text files spell them, in small letters, and what they are as numbers."""
@@ -83,23 +83,18 @@ def check_frame(X: Any, where: str) -> pd.DataFrame:
             "`pd.DataFrame(array, columns=names)`."
         )
     frame: pd.DataFrame = X.set_axis([str(name) for name in X.columns], axis=1)
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(
-            f"The columns of {where} must have names of their own, {twice!r} is there twice."
-        )
+    check_names(list(frame.columns), where)
     return frame
 
 
 def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
     """Refuse a table without some of the columns that a model needs, by name."""
-    missing = [name for name in wanted if name not in set(known)]
+    has = set(known)
+    missing = [name for name in wanted if name not in has]
     if missing:
-        listed = ", ".join(repr(name) for name in missing[:N_NAMES_LISTED])
-        more = len(missing) - N_NAMES_LISTED
         raise InputError(
             f"The columns of {where} must hold those that the model was made with, in any order; "
-            f"missing are {listed}{f' and {more} more' if more > 0 else ''}. Add or rename columns."
+            f"missing are {list_some(missing)}. Add or rename columns."
         )
 
 
@@ -204,21 +199,27 @@ def infer_roles(
 
 
 def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
-    reason = _reason_against(column)
+    import pandas as pd
+
+    texts, missing = read_texts(column)
+    values, reason = texts[~missing], ""
+    numbers, is_bad = np.empty(0), np.ones(1, bool)
+    if holds_containers(column):
+        reason = "lists are no feature"
+    elif missing.all():
+        reason = "empty"
+    elif len(set(texts)) == 1:
+        reason = "constant"
+    elif pd.api.types.is_datetime64_any_dtype(column.dtype) or all(map(_DATE.fullmatch, values)):
+        reason = "dates are no feature; make numbers of them, such as a weekday or an age"
+    else:
+        numbers, is_bad = read_numbers(column)
+    if not reason and not is_bad.any():
+        if not _counts_rows(numbers):
+            return ColumnRole.of(name, NUMBER)
+        reason = "it counts the rows"
     if reason:
         return ColumnRole(name, LEFT_OUT, reason)
-    numbers, is_bad = read_numbers(column)
-    if not is_bad.any():
-        counts = _counts_rows(numbers)
-        return (
-            ColumnRole(name, LEFT_OUT, "it counts the rows")
-            if counts
-            else ColumnRole.of(name, NUMBER)
-        )
-    texts, missing = read_texts(column)
-    values = texts[~missing]
-    if all(_DATE.fullmatch(text) for text in values):
-        return ColumnRole(name, LEFT_OUT, DATES)
     n_words = float(np.mean([len(text.split()) for text in values]))
     share = len(set(values)) / len(values)
     if n_words >= MANY_WORDS or (n_words >= SEVERAL_WORDS and share > 0.5):
@@ -227,25 +228,6 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         note = f"{len(set(values))} different values in {len(values)} rows, as those of an id"
         return ColumnRole(name, LEFT_OUT, note)
     return ColumnRole.of(name, CATEGORY)
-
-
-DATES = "dates are no feature; make numbers of them, such as a weekday or an age"
-
-
-def _reason_against(column: pd.Series[Any]) -> str:
-    """Return why nothing can be learned from a column, whatever its type, or ""."""
-    import pandas as pd
-
-    if holds_containers(column):
-        return "lists are no feature"
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return DATES
-    texts, missing = read_texts(column)
-    if missing.all():
-        return "empty"
-    if len(set(texts)) == 1:
-        return "constant"
-    return ""
 
 
 def _counts_rows(numbers: Floats) -> bool:

@@ -1011,15 +1011,15 @@ def _list_local(path: Path) -> list[str]:
 
     for folder, folders, entries in os.walk(path, onerror=refuse):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
         own = [Path(folder, name) for name in sorted(entries) if name[0] not in "._"]
-        for entry in (*links, *own):
-            if not entry.is_file():
-                what = "a link to a folder" if entry.is_dir() else "a link to nothing, or a pipe"
-                raise DataError(
-                    f"The folder {str(path)!r} must hold files and folders only, {entry.name!r} is "
-                    f"{what}. Name the folders in which the files are, and move away what is none."
-                )
+        links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
+        odd = next((entry for entry in (*links, *own) if not entry.is_file()), None)
+        if odd is not None:
+            raise DataError(
+                f"The folder {str(path)!r} must hold files and folders only, {odd.name!r} is a "
+                "link to a folder or to nothing, or a pipe. Name the folders in which the files "
+                "are, and move away what is none."
+            )
         files += own
     if not files:
         raise DataError(
@@ -1097,14 +1097,12 @@ def _check_same_columns(first: TableFile, file: TableFile) -> None:
             f"The folders of a table must name the same columns, those of {first.path!r} and "
             f"{file.path!r} do not. Read them one after the other."
         )
-    expected, found = first.kind.columns(first), file.kind.columns(file)
-    if found == expected:
+    types = [first.kind.columns(first), file.kind.columns(file)]
+    if types[0] == types[1]:
         return
-    if not isinstance(found, dict) or not isinstance(expected, dict):
-        raise DataError(
-            f"All files of a table must have the same number of columns, {first.name} has "
-            f"{expected} and {file.name} has {found}."
-        )
+    expected, found = (
+        one if isinstance(one, dict) else {"the number of columns": str(one)} for one in types
+    )
     name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
     raise DataError(
         f"All files of a table must have the same columns, but {name!r} is "
