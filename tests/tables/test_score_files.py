@@ -617,9 +617,9 @@ def test_a_pipe_gets_each_part_when_it_is_finished(model_file, new, tmp_path, mo
     has_rows, content = threading.Event(), []
     score_part = scoring.score_part
 
-    def wait(model, part, job):
+    def wait(model, part, *task):
         assert part.number < 3 or has_rows.wait(60)
-        return score_part(model, part, job)
+        return score_part(model, part, *task)
 
     def read_pipe():
         with open(pipe, "rb") as stream:
