@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -27,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -186,8 +188,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     cv
         Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
-          test, prediction sets and monitoring need these;
+        - a share, 0.4 by default: held-out rows, whole groups with `groups=`. The guarantee, the
+          shift test, prediction sets and monitoring need these;
         - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
           for few rows. Estimates are then those of models trained on fewer rows, and a target
           gives a threshold **without guarantee**.
@@ -838,6 +840,30 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
     @_shows_progress
+    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+        """Return how often each label is true in a batch that nobody has labelled.
+
+        It assumes label shift: labels may have become more or less frequent, but inputs with a
+        label look as before.
+
+        Parameters
+        ----------
+        X
+            The batch.
+        level
+            Confidence level of each label's interval; None means `confidence`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
+            batch with an interval from `low` to `high`.
+        """
+        level = self.confidence if level is None else level
+        dist = self.predict_distribution(X)
+        return self.accuracy_estimator_.estimate_prevalence(dist, level=level)
+
+    @_shows_progress
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
@@ -989,6 +1015,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
         parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "card_"):
+            return str(estimator_html_repr(self))
+        return make_html(self.summary_, self.card_.brief())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
