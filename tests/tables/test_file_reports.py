@@ -70,7 +70,7 @@ def test_the_truth_is_joined_by_id(made, truth, settings):
     assert found["title"] == "weather: new.csv"
     predicted = dict(zip([f"d{i}" for i in range(300)], model.predict(X), strict=True))
     for entry in found["explorer"]["instances"][:20]:
-        assert entry["predicted"] == np.flatnonzero(predicted[entry["id"]]).tolist()
+        assert entry["predicted"] == [NAMES[j] for j in np.flatnonzero(predicted[entry["id"]])]
 
 
 def test_a_truth_without_ids_goes_by_position(made, tmp_path):
