@@ -260,19 +260,14 @@ def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
     return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
 
-def check_sizes(X: Any, y: Any) -> None:
-    """Refuse training data of different lengths or with too few instances."""
+def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
+    """Return X so that rows can be taken from it, and the labels read."""
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:
         raise InputError(
             f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
             f"{count_rows(X)}. A few hundred give estimates worth having."
         )
-
-
-def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
-    """Return X so that rows can be taken from it, and the labels read."""
-    check_sizes(X, y)
     frozen = isinstance(estimator, FrozenEstimator)
     inner = innermost(estimator)
     names = known_label_names(estimator) if frozen else None

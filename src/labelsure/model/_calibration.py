@@ -24,7 +24,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import count_rows, is_sparse, take_rows
+from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,14 +101,11 @@ def with_labelsets(
     """Return the settings of an estimate with the truth of some instances as labelsets."""
     if isinstance(classes, list):
         return settings
-    y, settled = settings["Y_true"], settings.copy()
-    labelsets = read_classes(y, classes, "Y_true")
-    settled["Y_true"] = labelsets
-    if settled.get("rows") is None and hasattr(y, "index"):
-        import pandas as pd
+    import pandas as pd
 
-        settled["Y_true"] = pd.DataFrame(labelsets, y.index, dist.label_names)
-    return settled
+    y = settings["Y_true"]
+    labelsets = pd.DataFrame(read_classes(y, classes, "Y_true"), index_of(y), dist.label_names)
+    return {**settings, "Y_true": labelsets}
 
 
 MOST_SHARED = 0.25

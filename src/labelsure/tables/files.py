@@ -624,14 +624,10 @@ def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     if matrix.dtype.kind not in "biuf":
         raise DataError(f"The matrix in {file.name} must hold numbers, got {matrix.dtype}.")
     matrix.sort_indices()
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    is_twice = (np.diff(row) == 0) & (np.diff(matrix.indices) == 0)
-    if is_twice.any():
-        at = int(np.flatnonzero(is_twice)[0])
+    if not matrix.has_canonical_format:
         raise DataError(
-            f"Each row of {file.name} must list a column once, row {row[at]} (rows count from 0) "
-            f"lists {matrix.indices[at]} twice. Save the matrix after `sum_duplicates`, if that is "
-            "what is meant."
+            f"Each row of {file.name} must list a column once, some list one twice. Save the "
+            "matrix after `sum_duplicates`, if that is what is meant."
         )
     return matrix
 
@@ -646,8 +642,9 @@ def _unreadable(file: TableFile, error: Exception) -> DataError:
 
 # Parquet and Feather
 
-BATCH_ROWS = 2048
-"""Rows that are decoded at a time."""
+BATCH_ROWS, STREAM_BYTES = 2048, 2**20
+"""Rows that are decoded, and bytes of a column that are read at a time: a row group may have any
+number of rows."""
 
 _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
 """How pandas calls an index without a name: row numbers are no feature, so it is left out."""
@@ -725,8 +722,12 @@ def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[
     import pyarrow.parquet as pq
 
     source = open_native(file.path)
-    reader = pq.ParquetFile(source) if format_ == "Parquet" else pa.ipc.open_file(source)
-    schema = reader.schema_arrow if format_ == "Parquet" else reader.schema
+    if format_ == "Parquet":
+        reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
+        schema = reader.schema_arrow
+    else:
+        reader = pa.ipc.open_file(source)
+        schema = reader.schema
     check_names(schema.names, file.name)
     columns = [column for column in schema if not _INDEX_COLUMN.fullmatch(column.name)]
     return pa.schema(columns, schema.metadata), reader
