@@ -78,12 +78,15 @@ class Question:
         How many of the most probable labelsets have to be certain, where they can: 1 for the mode.
     needs
         What draws are made for; none where they would not answer better than a search.
+    is_dense_cheaper
+        Whether all probabilities, of a few labels, cost less than the draws.
     """
 
     width: float = ANY
     unseen: float = ANY
     n_certain: int = 0
     needs: tuple[Need, ...] = ()
+    is_dense_cheaper: bool = False
 
     def goals(self, mass: float | None) -> Goals:
         """Return when the search may stop."""
@@ -219,9 +222,13 @@ class ChainMixture(Mixture):
     @property
     def _is_dense(self) -> bool:
         """Whether all instances get their whole joint, whatever the question."""
-        most = _limits.EXACT_LABELS if self._is_linear else _limits.CHEAP_DENSE_LABELS
-        is_small = self._engine.name == "auto" and self.n_labels <= min(most, self.max_exact_labels)
+        is_small = self._engine.name == "auto" and self._is_written_out(_limits.EXACT_LABELS)
         return self._engine.name == "dense" or is_small
+
+    def _is_written_out(self, most: int) -> bool:
+        """Whether so many labels are few: fewer are, where base learners cost more than odds."""
+        few = most if self._is_linear else min(most, _limits.CHEAP_DENSE_LABELS)
+        return self.n_labels <= min(few, self.max_exact_labels)
 
     @property
     def _is_linear(self) -> bool:
@@ -254,7 +261,7 @@ class ChainMixture(Mixture):
     def _chains(self) -> WeightedChains:
         return WeightedChains(self._parts, self._shares)
 
-    def _ask(self, question: Question, answer: Callable[[Indices, View], Any]) -> Any:
+    def _ask(self, question: Question, answer: Callable[[Indices, Any], Any]) -> Any:
         """Return what the views of a question answer, put together."""
         progress, nobody = Progress(len(self)), np.arange(0)
         parts = []
@@ -265,7 +272,7 @@ class ChainMixture(Mixture):
             parts = [(nobody, answer(nobody, self._search(nobody, question.goals(None), 0)))]
         return join_answers(parts)
 
-    def _views(self, question: Question) -> Iterator[tuple[Indices, View]]:
+    def _views(self, question: Question) -> Iterator[tuple[Indices, View | DenseBlocks]]:
         """Yield all instances, some at a time, with what answers until the next are due."""
         engine, goals = self._engine, question.goals(self._engine.mass)
         if engine.name == "certified":
@@ -278,8 +285,8 @@ class ChainMixture(Mixture):
         else:
             yield from self._search_or_draw(question)
 
-    def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View]]:
-        """Search for a while; draw where that does not do."""
+    def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View | DenseBlocks]]:
+        """Search for a while; draw, or write out all probabilities, where that does not do."""
         n_searched, n_left = self._share_budget(LISTED_EACH * question.n_certain)
         goals = question.goals(self._engine.mass)
         # Which guaranteed intervals are narrow enough to do without draws.
@@ -290,6 +297,10 @@ class ChainMixture(Mixture):
             good = found.meets(goals) | (found.meets(enough) & bool(question.needs))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
+                if question.is_dense_cheaper and self._is_written_out(_limits.WRITTEN_LABELS):
+                    yield rows[rest], self._dense._take(rows[rest])
+                    yield rows[good], found[np.flatnonzero(good)]
+                    continue
                 greedy = add_greedy(self._chains.take(rows[rest]), found[rest])
                 yield from self._draw(rows[rest], greedy, question, n_left)
             else:
@@ -355,12 +366,15 @@ class ChainMixture(Mixture):
         width = self._engine.tolerance
         unseen = width if metrics else ANY
 
-        def answer(_: Indices, view: View) -> Summary:
+        def answer(_: Indices, view: View | DenseBlocks) -> Summary:
+            if isinstance(view, DenseBlocks):
+                return view._summary(metrics, empty)
             mode = view.mode()
             expected = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
             return Summary(view.profile(), mode, expected)
 
-        return self._ask(Question(width, unseen, n_certain=1, needs=tuple(needs)), answer)
+        question = Question(width, unseen, 1, tuple(needs), is_dense_cheaper=True)
+        return self._ask(question, answer)
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value

@@ -33,7 +33,7 @@ class Engine:
         - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
         - "sampled": unbiased estimates with 95% intervals;
         - "auto": dense up to 16 labels (14 with base learners that are not linear); beyond, a
-          short search, and draws where that does not do.
+          short search, and draws where that does not do, or up to 18 labels all probabilities.
     tolerance
         How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
         be.
