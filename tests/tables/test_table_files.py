@@ -517,8 +517,8 @@ def save(path, content):
         ),
         (
             {"a.npy": np.zeros((2, 3)), "b.npy": np.zeros((2, 4))},
-            "All files of a table must have the same number of columns, 'a.npy' has 3 and 'b.npy' "
-            "has 4.",
+            "must have the same columns, but 'the number of columns' is 3 in 'a.npy' and 4 in "
+            "'b.npy'.",
         ),
         (
             {"a.csv": "x\n", "b.tsv": "x\n"},
@@ -573,9 +573,6 @@ def test_paths_that_lead_nowhere(tmp_path):
         list_units([path, tmp_path])
     with pytest.raises(ls.InputError, match="`inputs`"):
         list_units([])
-    for rows in (0, 1.5, True):
-        with pytest.raises(ls.InputError, match=f"`rows` must be a whole number.*, got {rows}"):
-            list_units(path, rows=rows)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

@@ -211,7 +211,7 @@ class ScoreTable:
         else:
             columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
+            columns["p_empty"] = np.exp(dist._log_prob(no_labels(decisions)))
         if Y_pred is None:
             expected = [summary.expected[metric.name] for metric in chosen]
         else:
