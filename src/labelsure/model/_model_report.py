@@ -137,7 +137,7 @@ class PageRows:
             self.sums[i] += BatchSums.of(learned.predict(part), learned.sum_slopes(part))
         if estimator._can_compare:
             rows, keys = self.viewed.draw(len(dist))
-            self.viewed.add(estimator._view_table(dist, table, rows), keys)
+            self.viewed.add(estimator._view_table(table, rows), keys)
         predicted: Any = make_sparse(found.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
