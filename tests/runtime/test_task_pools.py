@@ -9,8 +9,7 @@ from joblib.parallel import get_active_backend
 
 import labelsure as ls
 from labelsure._kernels.threads import n_threads, one_blas_thread, one_thread
-from labelsure._runtime.processes import TaskFailure
-from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
