@@ -356,8 +356,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.accuracy_estimator_ = self._fit_judge(self.metric, for_estimator, seen)
         policy = self._make_policy()
         if policy is not None:
-            scores = self.accuracy_estimator_.predict(for_policy)
-            self.policy_ = policy.fit(scores, for_policy.accuracy(self.metric, self.empty))
+            estimated = self.accuracy_estimator_.predict(for_policy)
+            self.policy_ = policy.fit(estimated, for_policy.accuracy(self.metric, self.empty))
         reached = self.policy_ is not None and self.policy_.reached_
         self.guaranteed_ = bool(self._holds_out and reached)
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
@@ -403,7 +403,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         # Rows that a recalibration was fitted to are not new to the distributions.
         self.region_ = self._fit_region(rows if self.recalibration_ is None else rows[n_first:])
         tables = [
-            self._score(part) for part in ([rows[:n_first], rows[n_first:]] if splits else [rows])
+            self._tabulate(part)
+            for part in ([rows[:n_first], rows[n_first:]] if splits else [rows])
         ]
         if settled:
             warn_of_perfection(tables[0], data.Y.shape[1])
@@ -436,7 +437,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.recalibration_ = self._fit_recalibration(parts)
         table = ScoreTable.concatenate(
             [
-                self._score(replace(part, dist=_make_small_dense(self._recalibrate(part.dist))))
+                self._tabulate(replace(part, dist=_make_small_dense(self._recalibrate(part.dist))))
                 for part in parts
             ]
         )
@@ -458,7 +459,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         weights = None if weights is None else np.asarray(weights)[rows]
         return NewRows(dist, data.Y[rows], given, seen, weights)
 
-    def _score(self, rows: NewRows) -> ScoreTable:
+    def _tabulate(self, rows: NewRows) -> ScoreTable:
         """Return the score table of predictions, with expected values under every metric."""
         table = ScoreTable.from_distribution(
             rows.dist,
@@ -487,13 +488,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if found is None or not found.is_kept_ or not is_auto:
             return found
 
-        def score(part: NewRows, dist: LabelsetDistribution) -> float:
+        def total(part: NewRows, dist: LabelsetDistribution) -> float:
             Y_pred = self._choose(dist, part.given)
             Y_pred = dist.mode() if Y_pred is None else Y_pred
             values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
             return float(values.sum() if part.weights is None else part.weights @ values)
 
-        gains = [score(p, found.transform(p.dist)) - score(p, p.dist) for p in parts]
+        gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
         found.is_kept_ = sum(gains) >= 0
         return found
 

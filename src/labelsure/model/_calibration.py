@@ -79,21 +79,16 @@ def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
     return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
 
-def check_sizes(X: Any, y: Any, who: str) -> None:
-    """Refuse training data without a truth, of different lengths or with too few instances."""
+def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Targets]:
+    """Return X so that rows can be taken from it, and the labels read."""
     if y is None:
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:
         raise InputError(
             f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
             f"{count_rows(X)}. A few hundred give estimates worth having."
         )
-
-
-def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Targets]:
-    """Return X so that rows can be taken from it, and the labels read."""
-    check_sizes(X, y, owner)
     frozen = isinstance(estimator, FrozenEstimator)
     inner = innermost(estimator)
     names = known_label_names(estimator) if frozen else None
@@ -178,14 +173,11 @@ def with_labelsets(
     """Return the settings of an estimate with the truth of some instances as labelsets."""
     if isinstance(classes, list):
         return settings
-    y, settled = settings["Y_true"], settings.copy()
-    labelsets = read_classes(y, classes, "Y_true")
-    settled["Y_true"] = labelsets
-    if settled.get("rows") is None and hasattr(y, "index"):
-        import pandas as pd
+    import pandas as pd
 
-        settled["Y_true"] = pd.DataFrame(labelsets, y.index, dist.label_names)
-    return settled
+    y = settings["Y_true"]
+    labelsets = pd.DataFrame(read_classes(y, classes, "Y_true"), index_of(y), dist.label_names)
+    return {**settings, "Y_true": labelsets}
 
 
 MOST_SHARED = 0.25
