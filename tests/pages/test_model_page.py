@@ -275,6 +275,8 @@ def test_only_named_columns_of_the_input_are_in_the_file(batch):
     assert page.data["explorer"]["columns"] == ["message"]
     (text,) = page.data["explorer"]["instances"][0]["shown"]
     assert (len(text), text[-1]) == (200, "…")
+    assert explorer._cut("x" * 200) == "x" * 200
+    assert len(explorer._cut("x" * 201)) == 200
     with pytest.raises(ls.InputError, match="'massage'"):
         model.report(X, show=["massage"])
     with pytest.raises(ls.InputError, match="DataFrame"):
