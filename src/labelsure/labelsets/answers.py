@@ -257,8 +257,6 @@ def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
     if not any(weight > 0 for _, weight in votes):
         shown = show_value(value)
         raise ValueError(f"it must have at least one answer that is a vote, got {shown}")
-            f"it must have at least one answer that is a vote, got {show_value(value)}"
-        )
     return votes, OddAnswers(n_null, n_unparsed, sum(not labels for labels, _ in votes))
 
 
