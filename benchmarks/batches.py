@@ -236,9 +236,11 @@ def say_calibration_mean(metric: str, calibration: Scored, batch: Scored) -> Ans
 
 
 def say_expected(metric: str, calibration: Scored, batch: Scored) -> Answer:
-    """Say what the classifier expects, which is the package's model="plugin"."""
-    found = ls.AccuracyEstimator(metric, model="plugin").estimate(batch.table, level=LEVEL)
-    return Answer(found.mean, found.low, found.high)
+    """Say what the classifier expects, with the variance of independent coins."""
+    expected = ScoreTable(batch.table).expected(metric, 1.0)
+    mean, error = expected.mean(), np.sqrt((expected * (1 - expected)).mean() / len(batch))
+    margin = norm.ppf((1 + LEVEL) / 2) * error
+    return Answer(mean, max(0.0, mean - margin), min(1.0, mean + margin))
 
 
 def say_top_probability(metric: str, calibration: Scored, batch: Scored) -> Answer:

@@ -288,9 +288,55 @@ def coverage() -> None:
     save(figure, "coverage")
 
 
+def acceptance() -> None:
+    """Share of predictions accepted, and share of policies that miss their target."""
+    found = read("acceptance")
+    found["case"] = found["metric"].map(METRICS) + ", n = " + found["n"].map("{:,}".format)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    cases = list(dict.fromkeys(found.sort_values(["metric", "n"])["case"]))
+    for offset, (group, marker) in enumerate({"chosen on": "o", "confirmed on": "s"}.items()):
+        rows = found[found["sets"] == group].set_index("case").loc[cases]
+        places = np.arange(len(cases)) + 0.2 * (offset - 0.5)
+        for way, colour in {"": COLOURS[0], "z-test ": COLOURS[1]}.items():
+            label = ("policy" if not way else "z-test, no guarantee") + f", sets {group}"
+            style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 5}
+            axes[0].plot(rows[f"{way}accepted"], places, label=label, **style)
+            axes[1].plot(rows[f"{way}failed %"], places, **style)
+    axes[0].set_yticks(range(len(cases)), cases)
+    axes[0].invert_yaxis()
+    axes[0].set(xlabel="share of predictions accepted", xlim=(0, None))
+    axes[1].axvline(5, color=INK, linewidth=0.8)
+    axes[1].set(xlabel="policies that miss the target, % (5 allowed)", xlim=(-0.2, None))
+    figure.legend(loc="upper center", ncols=2, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.87))
+    save(figure, "acceptance")
+
+
+def study_wide() -> None:
+    """Kendall's tau of TG, SE and CE minus that of HP, by classifier and metric."""
+    found = read("study_wide")
+    classifiers = list(found["classifier"].unique())
+    figure, axes = plt.subplots(1, 3, figsize=(8, 3), sharey=True, sharex=True)
+    for ax, (metric, rows) in zip(axes, found.groupby("metric", sort=False), strict=True):
+        ax.axvline(0, color=INK, linewidth=0.8)
+        for number, name in enumerate(("TG", "SE", "CE")):
+            places = np.arange(len(classifiers)) + 0.22 * (number - 1)
+            style = {"color": candidate_colour(name), "fmt": "os^"[number], "markersize": 4}
+            label = full_name(name) if ax is axes[0] else None
+            ax.errorbar(rows[name], places, xerr=rows[f"{name} half-width"], label=label, **style)
+        ax.set_title(metric)
+    axes[0].set_yticks(range(len(classifiers)), classifiers)
+    axes[0].invert_yaxis()
+    figure.supxlabel("Kendall's tau minus that of highest probability (HP)", fontsize=9)
+    figure.legend(loc="upper center", ncols=3, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "study_wide")
+
+
 if __name__ == "__main__":
     charts = (thresholds, joints, batches, candidate_examples, candidate_curves)
     charts += (paper_correlations, calibration, hold_out, recalibration, decisions, coverage)
+    charts += (acceptance, study_wide)
     with mpl.rc_context(STYLE):
         for draw in charts:
             draw()

@@ -31,15 +31,15 @@ def make_report():
 
 
 def photograph(page, path):
-    """Open a page in a browser and take a picture up to its third section."""
+    """Open a page in a browser and take a picture up to its second section."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         saved = page.save(Path(folder) / "report.html")
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
         opened = browser.new_page(viewport={"width": 1120, "height": 1330})
         opened.goto(saved.as_uri())
-        third = opened.locator("section").nth(3).bounding_box()
-        clip = {"x": 0, "y": 0, "width": 1120, "height": third["y"]}
+        second = opened.locator("section").nth(1).bounding_box()
+        clip = {"x": 0, "y": 0, "width": 1120, "height": second["y"] + 560}
         opened.screenshot(path=path, clip=clip, full_page=True)
         browser.close()
 

@@ -38,8 +38,8 @@ def fit_sparse(**settings):
     return model.fit(SPARSE.listed_marginals(), SPARSE.sample(1, random_state=5)[:, 0])
 
 
-def fit_estimator(model, **settings):
-    estimator = ls.AccuracyEstimator("jaccard", model=model, **settings)
+def fit_estimator(**settings):
+    estimator = ls.AccuracyEstimator("jaccard", **settings)
     return estimator.fit(ls.IndependentLabels(P), TRUTH)
 
 
@@ -98,11 +98,10 @@ MAKERS = {
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "sparse": fit_sparse,
     "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.TemperatureScaling(gate=False)),
-    "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], C=0.1),
+    "ridge": lambda: fit_estimator(features=["HP", "SE"]),
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
         ls.IndependentLabels(0.5 + P / 2), TRUTH
     ),
-    "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
     "TemperatureScaling": lambda: ls.TemperatureScaling(gate=False).fit(

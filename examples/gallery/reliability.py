@@ -18,9 +18,13 @@ def main(path: str) -> None:
     before, after = model.predict_distribution(known.X), model.predict_distribution(new.X)
     accuracy = ls.accuracy(new.Y, after.mode(), "jaccard")
     axes = None
-    for kind in ("plugin", "ridge"):
-        estimator = ls.AccuracyEstimator("jaccard", model=kind).fit(before, known.Y)
-        found = ls.reliability(estimator.predict(after), accuracy, bins=8)
+    estimator = ls.AccuracyEstimator("jaccard").fit(before, known.Y)
+    ways = {
+        "expected": ls.expected_accuracy(after, metric="jaccard").value,
+        "estimated": estimator.predict(after),
+    }
+    for kind, values in ways.items():
+        found = ls.reliability(values, accuracy, bins=8)
         error = found.expected_calibration_error
         axes = found.plot(axes, label=f"{kind}: error {error:.3f}")
     axes.set_title("Estimated against actual Jaccard")

@@ -42,12 +42,12 @@ _TYPES_BY_MODULE = {
     "classifiers.recalibration": (
         "ChainDependence LabelwiseCalibration TemperatureScaling VoteSmoothing"
     ),
-    "estimation._batch_estimates": "Dispersion Estimate",
+    "estimation._accuracy_model": "RidgeModel",
+    "estimation._batch_estimates": "Estimate",
     "estimation._estimator": "AccuracyEstimator",
     "estimation._label_estimates": "LabelCalibration",
     "estimation._labelset_frequencies": "LabelsetFrequencies",
-    "estimation._models": "PluginModel RidgeModel",
-    "estimation._shift": "CalibrationSample View",
+    "estimation.score_table": "ScoreTable",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",

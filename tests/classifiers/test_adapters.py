@@ -23,7 +23,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -435,15 +435,9 @@ def test_neighbours_that_are_not_there_have_no_probability():
     ],
     ids=["ridge", "multi-output", "one-vs-rest", "pipeline", "pipeline inside", "search"],
 )
-def test_scores_are_calibrated_by_the_code_in_the_message(model):
-    with pytest.raises(ls.InputError, match="gives") as raised:
+def test_scores_are_refused_with_advice_to_calibrate(model):
+    with pytest.raises(ls.InputError, match=r"gives scores.*`CalibratedClassifierCV\("):
         ls.as_distribution(model.fit(X, Y), X)
-    code = str(raised.value).split("`")[-2]
-    fitted = eval(code, {**globals(), "Pipeline": Pipeline})
-    np.testing.assert_allclose(
-        ls.as_distribution(fitted, X).marginals(),
-        np.column_stack([pair[:, 1] for pair in fitted.predict_proba(X)]),
-    )
 
 
 def test_a_model_without_any_scores():
@@ -476,7 +470,7 @@ class Tensor:
 
 def test_a_network_that_gives_logits():
     net = Network()
-    message = r'Network without `predict_proba`.*`as_distribution\(model\(X\), kind="logit"\)`'
+    message = 'Network without `predict_proba`.*kind="logit" for logits'
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(net, X)
     dist = ls.as_distribution(net(X), kind="logit")
@@ -489,7 +483,7 @@ def test_functions_and_objects_that_only_predict():
     def predict_labels(X):
         return P
 
-    with pytest.raises(ls.InputError, match=r"`as_distribution\(predict_labels\(X\), kind"):
+    with pytest.raises(ls.InputError, match="got predict_labels without"):
         ls.as_distribution(predict_labels, X)
 
     class OnlyPredicts:

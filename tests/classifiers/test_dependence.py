@@ -214,7 +214,7 @@ def test_settings_that_are_wrong(settings, message):
 
 
 def test_too_few_instances():
-    with pytest.raises(ls.InputError, match="needed"):
+    with pytest.raises(ls.InputError, match="at least 5"):
         ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(
             [[0.5]] * 4, [[1]] * 4
         )

@@ -134,7 +134,7 @@ def test_impossible_truths_are_left_out_and_said():
     with pytest.warns(UserWarning, match=re.escape(message)):
         found = ls.TemperatureScaling().fit(votes, Y)
     assert (found.n_impossible_, found.n_samples_) == (n_impossible, 80 - n_impossible)
-    assert f"({80 - n_impossible} instances, {n_impossible} left out)." in str(found)
+    assert f"n = {80 - n_impossible}, {n_impossible} left out)." in str(found)
     alone = ls.TemperatureScaling().fit(votes[~impossible], Y[~impossible])
     assert alone.found_temperature_ == pytest.approx(found.found_temperature_)
     assert "left out" not in str(alone)
@@ -172,17 +172,17 @@ def test_what_they_say():
     dist, Y = labelled()
     found = ls.TemperatureScaling().fit(dist, Y)
     assert str(found) == (
-        f"Temperature scaling, temperature {found.temperature_:.4g}: kept. The truth's mean "
-        f"log-probability gains {found.gain_:+.4f} on instances not learned from, 95 % interval "
-        f"{found.gain_low_:+.4f} to {found.gain_high_:+.4f} (200 instances)."
+        f"Temperature scaling, temperature {found.temperature_:.4g}: kept. Mean gain in the "
+        f"truth's log-probability on held-out rows: {found.gain_:+.4f} (95% interval "
+        f"{found.gain_low_:+.4f} to {found.gain_high_:+.4f}, n = 200)."
     )
     right, Y = labelled(factor=1.0)
     titles = ("Temperature scaling, temp", "A calibration of each label:")
     for kind, title in zip(KINDS, titles, strict=True):
         found = kind().fit(right, Y)
         assert str(found).startswith(title)
-        assert ": not kept, distributions stay as they are. The truth" in str(found)
-        assert ": kept, whatever it gains. The truth" in str(kind(gate=False).fit(right, Y))
+        assert ": not kept, distributions stay unchanged. Mean gain" in str(found)
+        assert ": kept, whatever it gains. Mean gain" in str(kind(gate=False).fit(right, Y))
 
 
 @for_each_kind

@@ -7,7 +7,6 @@ from data_for_classifiers import make_problem
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -16,7 +15,6 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
-    RobustScaler,
     StandardScaler,
 )
 from sklearn.tree import DecisionTreeClassifier
@@ -34,17 +32,12 @@ LINEAR = [
     LogisticRegression(class_weight="balanced", solver="liblinear"),
     CROSS_VALIDATED,
     SGDClassifier(loss="log_loss", random_state=0),
-    LinearDiscriminantAnalysis(),
     DummyClassifier(strategy="prior"),
     make_pipeline(StandardScaler(), LogisticRegression()),
     make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
     make_pipeline(StandardScaler(with_std=False), LogisticRegression()),
     make_pipeline(MinMaxScaler((-1, 3)), LogisticRegression()),
     make_pipeline(MaxAbsScaler(), LogisticRegression()),
-    make_pipeline(RobustScaler(), LogisticRegression()),
-    make_pipeline(RobustScaler(with_centering=False), LogisticRegression()),
-    make_pipeline(RobustScaler(with_scaling=False), LogisticRegression()),
-    make_pipeline(FunctionTransformer(), LogisticRegression()),
     make_pipeline("passthrough", LogisticRegression()),
     make_pipeline(MaxAbsScaler(), make_pipeline(StandardScaler(), LogisticRegression())),
 ]

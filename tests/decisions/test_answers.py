@@ -35,7 +35,6 @@ def test_decisions_are_labelsets_wherever_these_are_taken(metric):
         lambda Y: ls.expected_accuracy(dist, Y, metric=metric).value,
         lambda Y: dist.log_prob(Y),
         lambda Y: ls.ScoreTable.from_distribution(dist, TRUTH, Y).accuracy(metric, 1.0),
-        lambda Y: ls.ScoreTable.from_profile(dist.profile(), TRUTH, Y).accuracy(metric, 1.0),
         lambda Y: ls.read_labelsets(Y).labelsets,
     ):
         assert_array_equal(ask(best), ask(rows))

@@ -1,7 +1,5 @@
 """Rows go by index: everything that has one is aligned, or refused."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -169,28 +167,6 @@ class TestParts:
             np.testing.assert_allclose(ls.IndependentLabels(frame, NAMES).marginals(), P)
         with pytest.raises(ls.InputError, match="unknown are 'sun'"):
             ls.as_distribution(frame, kind=kind, label_names=["sea", "sky", "moon"])
-
-
-class TestScoreTables:
-    def test_a_best_decision_and_the_true_distribution_are_aligned(self):
-        table = ls.ScoreTable.from_distribution(DIST, Y)
-        best = replace(ls.decide(DIST, "f1"), gap=np.arange(float(len(DIST))))
-        expected = table.with_best("f1", best, Y).to_frame()
-        turned = replace(
-            best[SHUFFLED],
-            labelsets=best.labelsets[SHUFFLED][:, [2, 1, 0]],
-            label_names=tuple(NAMES[::-1]),
-        )
-        found = table.with_best("f1", turned, shuffle(TRUTH)).to_frame()
-        pd.testing.assert_frame_equal(found, expected)
-        true = ls.IndependentLabels(PROBABILITIES**2)
-        pd.testing.assert_frame_equal(
-            table.with_true_distribution(true[SHUFFLED], ["f1"]).to_frame(),
-            table.with_true_distribution(true, ["f1"]).to_frame(),
-        )
-        turned = ls.IndependentLabels(PROBABILITIES[["sun", "sky", "sea"]])
-        with pytest.raises(ls.InputError, match="'sun' instead of 'sea'"):
-            table.with_true_distribution(turned, ["f1"])
 
 
 class TestVectors:

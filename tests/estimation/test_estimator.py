@@ -36,25 +36,6 @@ def test_a_table_says_the_same_as_the_distribution(dist, Y, metric, empty):
     np.testing.assert_allclose(direct.predict(dist), by_table.predict(score_frame(dist)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("empty", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("decided", [False, True])
-def test_plugin_is_the_expected_accuracy(dist, metric, empty, decided):
-    Y_pred = ls.decide(dist, metric, empty=empty).labelsets if decided else None
-    expected = ls.expected_accuracy(dist, Y_pred, metric=metric, empty=empty).value
-    plugin = AccuracyEstimator(metric, model="plugin", empty=empty)
-    if not (decided and empty == 0):  # empty decisions occur
-        assert (Y_pred if decided else dist.mode()).sum(axis=1).min() == 0
-    np.testing.assert_allclose(plugin.predict(dist, Y_pred), expected, atol=1e-12)
-    table = score_frame(dist, Y_pred=Y_pred)
-    np.testing.assert_allclose(plugin.predict(table), expected, atol=1e-12)
-
-
-def test_plugin_estimates_without_fitting(dist):
-    batch = AccuracyEstimator("exact", model="plugin").estimate(dist)
-    assert batch.low < batch.mean < batch.high
-
-
 def test_a_metric_of_ones_own(dist, Y):
     def precision(tp, fp, fn, tn):
         return tp / np.maximum(tp + fp, 1)
@@ -64,14 +45,13 @@ def test_a_metric_of_ones_own(dist, Y):
     assert abs(estimator.predict(dist).mean() - actual.mean()) < 0.01
 
 
-@pytest.mark.parametrize("model", ["ridge", "plugin"])
-def test_estimates_lie_in_the_unit_interval_and_have_the_right_mean(dist, Y, model):
+def test_estimates_lie_in_the_unit_interval_and_have_the_right_mean(dist, Y):
     for metric in METRICS:
-        estimator = AccuracyEstimator(metric, model=model).fit(dist, Y)
+        estimator = AccuracyEstimator(metric).fit(dist, Y)
         estimated = estimator.predict(dist)
         assert ((estimated >= 0) & (estimated <= 1)).all()
         actual = ls.accuracy(Y, dist.mode(), metric)
-        assert abs(estimated.mean() - actual.mean()) < (0.06 if model == "plugin" else 0.005)
+        assert abs(estimated.mean() - actual.mean()) < 0.005
 
 
 def test_other_decisions_than_the_mode(dist, Y):
@@ -96,9 +76,8 @@ def test_plain_profile_columns_do(dist, Y):
         np.testing.assert_allclose(estimator.predict(plain), estimator.predict(table), rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", ["ridge", "plugin"])
-def test_clone_pickle_and_skops(dist, Y, model, tmp_path):
-    estimator = AccuracyEstimator("jaccard", model=model).fit(dist, Y)
+def test_clone_pickle_and_skops(dist, Y, tmp_path):
+    estimator = AccuracyEstimator("jaccard").fit(dist, Y)
     expected = estimator.predict(dist)
     again = clone(estimator)
     assert again.get_params() == estimator.get_params()
@@ -151,20 +130,6 @@ def test_an_estimator_of_the_mode_judges_nothing_else(dist, Y):
     n_others = (other != dist.mode()).any(axis=1).sum()
     with fails(f"must be the most probable labelsets.* {n_others} of 400 rows are others"):
         estimator.predict(dist, other)
-
-
-def test_an_estimator_of_the_best_decision_makes_it_itself(dist, Y):
-    estimator = AccuracyEstimator("f1", "full", decision="best").fit(dist, Y)
-    assert estimator.decision_ == "best"
-    by_hand = AccuracyEstimator("f1", "full").fit(dist, Y, ls.decide(dist, "f1").labelsets)
-    expected = by_hand.predict(dist, ls.decide(dist, "f1").labelsets)
-    np.testing.assert_allclose(estimator.predict(dist), expected)
-    plugin = AccuracyEstimator("f1", model="plugin", decision="best").predict(dist)
-    np.testing.assert_allclose(
-        plugin, ls.expected_accuracy(dist, ls.decide(dist, "f1"), metric="f1").value
-    )
-    with fails("Unknown decision 'bset'. Did you mean 'best'", UnknownNameError):
-        AccuracyEstimator(decision="bset").fit(dist, Y)
 
 
 def test_a_table_says_how_its_decisions_were_made(dist, Y):
@@ -237,24 +202,18 @@ def fails(message, error=InputError):
 
 
 def test_messages_of_what_was_asked_for(dist, Y):
-    with fails("Unknown model 'rigde'. Did you mean 'ridge'", UnknownNameError):
-        AccuracyEstimator(model="rigde").fit(dist, Y)
     with fails("Unknown feature 'PH'.* Known: HP", UnknownNameError):
         AccuracyEstimator(features="PH").fit(dist, Y)
     with fails("`features` must name at least one"):
         AccuracyEstimator(features=()).fit(dist, Y)
-    with fails("`features` must be None or 'expected' for model='plugin'.*got SE"):
-        AccuracyEstimator(features="SE", model="plugin").fit(dist, Y)
-    with fails("`C` must be a number > 0, got -1"):
-        AccuracyEstimator(C=-1).fit(dist, Y)
     with fails(r"'always' must have values in \[0, 1\] to be estimated, got 2"):
         AccuracyEstimator(always, features="SE").fit(dist, Y)
     with fails("must be fitted first: call `fit", NotFittedError):
         AccuracyEstimator().predict(dist)
     with fails("`level`.*got 95"):
-        AccuracyEstimator(model="plugin").estimate(dist, level=95)
+        AccuracyEstimator().fit(dist, Y).estimate(dist, level=95)
     with fails("A batch must hold at least one instance"):
-        AccuracyEstimator(model="plugin").estimate(dist[:0])
+        AccuracyEstimator().fit(dist, Y).estimate(dist[:0])
 
 
 def always(tp, fp, fn, tn):

@@ -8,12 +8,17 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, Dispersion, mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, mean_interval
 from labelsure.metrics.mean_tests import dispersion_ratio
 
 pytestmark = pytest.mark.jit_only
 
 N_FITTED, N_BATCH, N_REPEATS = 40, 1000, 300
+
+
+def single_variance(ratio, n_fitted, coins):
+    """The variance of one accuracy: as by one success and one failure more among those fitted."""
+    return ratio * (n_fitted**2 * coins + n_fitted + 1) / (n_fitted + 2) ** 2
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +34,10 @@ def repeats():
     found = []
     for rows in np.arange(n_samples).reshape(N_REPEATS, -1):
         fitted, batch = rows[:N_FITTED], rows[N_FITTED:]
-        estimator = ls.AccuracyEstimator("jaccard", C=25.0).fit(frame.iloc[fitted])
+        estimator = ls.AccuracyEstimator("jaccard").fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
         sums = estimator._sum_up(frame.iloc[batch])
-        claimed = estimator.dispersion_.mean_variance(sums.coins / N_BATCH)
+        claimed = single_variance(estimator.dispersion_, N_FITTED, sums.coins / N_BATCH)
         residuals = accuracy[batch] - estimator.predict(frame.iloc[batch])
         covered = estimate.low <= accuracy[batch].mean() <= estimate.high
         found.append((covered, claimed, (residuals**2).mean()))
@@ -54,13 +59,11 @@ def test_accuracies_scatter_as_on_instances_that_nothing_was_fitted_to(repeats):
 
 
 def test_few_residuals_make_the_interval_wider():
-    estimated = np.full(100, 0.5)
-    sums = BatchSums.of(estimated, np.empty(0))
-    for n_samples, quantile in ((21, student.ppf(0.95, 20)), (np.inf, norm.ppf(0.95))):
-        dispersion = Dispersion(0.8, n_samples)
-        found = mean_interval(sums, dispersion, None, 0.9)
-        single = dispersion.mean_variance(0.25)
-        assert_allclose(found.high - found.low, 2 * quantile * (single / 100) ** 0.5, rtol=1e-12)
+    sums = BatchSums.of(np.full(100, 0.5), np.empty(0))
+    for n_fitted, quantile in ((21, student.ppf(0.95, 20)), (10**9, norm.ppf(0.95))):
+        found = mean_interval(sums, 0.8, n_fitted, 0.0, 0.9)
+        variance = single_variance(0.8, n_fitted, 0.25) * (1 / 100 + 1 / n_fitted)
+        assert_allclose(found.high - found.low, 2 * quantile * variance**0.5, rtol=1e-7)
 
 
 def test_the_dispersion_is_that_around_estimates_by_models_of_others():
@@ -68,10 +71,9 @@ def test_the_dispersion_is_that_around_estimates_by_models_of_others():
     dist = ls.IndependentLabels(rng.uniform(size=(120, 3)))
     truth = dist.sample(1, random_state=2)[:, 0]
     estimator = ls.AccuracyEstimator("jaccard").fit(dist, truth)
-    sample = estimator.calibration_sample_
-    p, accuracy = sample.estimated, sample.accuracy
+    p, accuracy = estimator._compare_estimates()
     ratio = float(dispersion_ratio((p * (1 - p)).sum(), ((accuracy - p) ** 2).sum()))
-    assert_allclose(estimator.dispersion_.ratio, ratio, rtol=1e-12)
+    assert_allclose(estimator.dispersion_, ratio, rtol=1e-12)
     own = estimator.predict(dist)
     own_ratio = dispersion_ratio((own * (1 - own)).sum(), ((accuracy - own) ** 2).sum())
     assert abs(ratio / own_ratio - 1) > 1e-3

@@ -81,9 +81,7 @@ def test_a_small_shift_is_found_in_several_chunks_together(estimator):
     assert alone["alert"].tolist() == ["none"]
     table = ls.monitor(estimator, slightly, chunk_size=100)
     assert (table["alert"] == "inputs").sum() > 3
-    p_value, moved = compare_means(
-        estimator.calibration_sample_.view, estimator._view(slightly[:800])
-    )
+    p_value, moved = compare_means(estimator._calibration_view(), estimator._view(slightly[:800]))
     # After eight chunks windows of 1, 2, 4 and 8 have shared the level.
     assert table["p_value"][7] <= 4 * p_value * (1 + 1e-6)
     assert moved[0] in table["moved"][7]
@@ -115,7 +113,7 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     assert set(changed["alert"][8:]) == {"accuracy"}
     assert (usual["n_labelled"] == 30).all()
     pd.testing.assert_series_equal(usual["bound"], changed["bound"])
-    assert usual["bound"][0] < estimator.calibration_sample_.accuracy.mean()
+    assert usual["bound"][0] < estimator._compare_estimates()[1].mean()
     strict = ls.monitor(
         estimator, later, chunk_size=100, labels=draw_labels(later, Y, 100, 30), bound=0.95
     )
@@ -173,16 +171,18 @@ def test_unchanged_streams_seldom_raise_an_alarm():
 
 
 def test_references(dist, estimator):
-    plugin = ls.AccuracyEstimator("jaccard", model="plugin")
-    table = ls.monitor(plugin, [dist[600:], random_dist(300, spread=0.7)], reference=dist[:600])
+    Y = dist.sample(1, random_state=1)[:, 0]
+    halves = (slice(0, 300), slice(300, 600))
+    tables = [ls.ScoreTable.from_distribution(dist[rows], Y[rows]) for rows in halves]
+    folds = ls.AccuracyEstimator("jaccard").fit(ls.ScoreTable.concatenate(tables))
+    table = ls.monitor(folds, [dist[600:], random_dist(300, spread=0.7)], reference=dist[:600])
     assert table["alert"].tolist() == ["none", "inputs"]
     with pytest.raises(InputError, match="`reference` must be given"):
-        ls.monitor(plugin, [dist])
-    Y = dist.sample(1, random_state=1)[:, 0]
+        ls.monitor(folds, [dist])
     labels = {0: (np.arange(600), Y[:600], 0.5)}
     with pytest.raises(InputError, match="`bound` must be given"):
-        ls.monitor(plugin, [dist], labels=labels)
-    table = ls.monitor(plugin, [dist], labels=labels, bound=0.99)
+        ls.monitor(folds, [dist], labels=labels)
+    table = ls.monitor(folds, [dist], labels=labels, bound=0.99)
     assert table["alert"].tolist() == ["accuracy"]
     assert table["p_value"].isna().all()
 

@@ -206,12 +206,6 @@ BESIDE = {
             dist_of(named), PREDICTED, Y, metrics=["f1"]
         ).expected("f1", 1.0),
     ],
-    "ScoreTable.with_best": lambda Y, named: (
-        table(named).with_best("f1", decisions_of(named), Y).best_accuracy("f1", 1.0)
-    ),
-    "ScoreTable.from_profile": lambda Y, named: ls.ScoreTable.from_profile(
-        dist_of(named).profile(), Y, frame_of(PREDICTED) if named else PREDICTED
-    ).accuracy("f1", 1.0),
     "LabelThresholds.fit": lambda Y, named: (
         ls.LabelThresholds("each").fit(dist_of(named), Y).thresholds_
     ),
@@ -264,7 +258,7 @@ BESIDE = {
         scores(named), Y_pred=Y
     ),
     "AccuracyAwareClassifier.report": lambda Y, named: [
-        row["recall"] for row in report_labels(named, Y)
+        row["actual_recall"] for row in report_labels(named, Y)
     ],
     "RecalibratedClassifier.fit": lambda Y, named: (
         ls.RecalibratedClassifier(ls.PrecomputedProbabilities())

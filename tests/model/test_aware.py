@@ -68,7 +68,7 @@ def test_estimates_what_comes_out(data, cv, metric, decision):
 
 def test_the_policy_rests_on_instances_of_its_own(fitted, data):
     assert fitted.policy_.n_samples_ == 120  # half of 0.4 * 600; the estimator has the other half
-    assert fitted.accuracy_estimator_.dispersion_.n_samples == 120
+    assert len(fitted.accuracy_estimator_.calibration_) == 120
     X, _ = data
     accepted = fitted.accept(X)
     np.testing.assert_array_equal(accepted, fitted.predict_accuracy(X) >= fitted.policy_.threshold_)
@@ -77,7 +77,7 @@ def test_the_policy_rests_on_instances_of_its_own(fitted, data):
 
 def test_without_a_target_the_estimator_has_all_held_out_instances(data):
     model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.4).fit(*data)
-    assert model.accuracy_estimator_.dispersion_.n_samples == 240
+    assert len(model.accuracy_estimator_.calibration_) == 240
 
 
 def test_exact_match_gets_the_exact_test(data):

@@ -107,7 +107,7 @@ def test_a_model_that_is_frozen(case):
     model = aware(FrozenEstimator(inner), target=TARGET).fit(X, y)
     assert model.estimator_.estimator is inner
     assert model.guaranteed_
-    assert model.policy_.n_samples_ == model.accuracy_estimator_.dispersion_.n_samples == 100
+    assert model.policy_.n_samples_ == len(model.accuracy_estimator_.calibration_) == 100
     dist = ls.as_distribution(inner, X)
     order = np.random.RandomState(0).permutation(len(X))
     parts = by_hand(inner, Y[:, : dist.n_labels], order[:100], order[100:])
@@ -140,7 +140,7 @@ def test_a_model_that_is_cross_fitted(case):
         assert model.guaranteed_
         return
     assert not model.guaranteed_
-    assert model.policy_.n_samples_ == model.accuracy_estimator_.dispersion_.n_samples == 200
+    assert model.policy_.n_samples_ == len(model.accuracy_estimator_.calibration_) == 200
     dist = ls.as_distribution(make(case).fit(X, y), NEW)
     tables = []
     for train, test in KFold(2, shuffle=True, random_state=0).split(X):
@@ -195,7 +195,7 @@ def test_a_frozen_model_is_not_fitted_again(fits):
     inner = Counting().fit(X, Y)
     model = aware(FrozenEstimator(inner), cv=3).fit(X, Y)
     assert len(fits) == 1
-    assert model.accuracy_estimator_.dispersion_.n_samples == 200
+    assert len(model.accuracy_estimator_.calibration_) == 200
     assert not model.guaranteed_  # of what? there is no target
 
 
@@ -394,7 +394,7 @@ def test_names_for_a_frozen_model_that_has_none():
 )
 def test_splitters(cv, n_samples):
     model = aware(TREE, cv=cv, target=TARGET).fit(X, Y)
-    assert model.accuracy_estimator_.dispersion_.n_samples == n_samples
+    assert len(model.accuracy_estimator_.calibration_) == n_samples
     assert model.policy_.reached_
     assert not model.guaranteed_
 
@@ -608,7 +608,7 @@ def test_scores_are_refused_before_anything_is_fitted(name, monkeypatch):
 
     for model in (LinearSVC, SVC, RidgeClassifier):
         monkeypatch.setattr(model, "fit", fail)
-    message = r"`estimator` must have `predict_proba`.*`MultiOutputClassifier\(CalibratedClass"
+    message = r"`estimator` must have `predict_proba`.*`CalibratedClass"
     with pytest.raises(ls.InputError, match=message):
         aware(ONLY_SCORES[name]).fit(X, Y)
 

@@ -264,7 +264,7 @@ def test_columns_of_parquet_that_cannot_be_read(tmp_path):
     message = refusal(tmp_path, pa.table({"y": [[], [[1, 2]]]}), "t.parquet")
     assert "Column 'y' of 't.parquet' must hold lists of label names, got " in message
     message = refusal(tmp_path, pa.table({"y": [3, 4]}), "t.parquet", sep=";")
-    assert "must hold text with label names between ';', got 3 in row 0" in message
+    assert "must hold text with label names between ';' in every row, got 3 in row 0" in message
 
 
 @pytest.mark.parametrize("row", ["1,'warm, or not',0", "{0 1, 1 'warm, or not'}"])
@@ -434,7 +434,7 @@ def test_a_plan_reads_columns_as_its_files_need(tmp_path):
 
 def test_a_text_among_lists_of_names_is_no_list_of_letters():
     column = pd.DataFrame({"tags": pd.Series([["ab", "c"], "ab", []], dtype=object)})
-    with pytest.raises(ls.DataError, match="got the text 'ab' in row 1"):
+    with pytest.raises(ls.DataError, match="got 'ab' in row 1"):
         read_labels(column, None, "'t.jsonl'")
     rows, names = read_labels(column, ";", "'t.jsonl'")
     assert (rows.tolist(), names) == ([[1, 1], [1, 0], [0, 0]], ("ab", "c"))

@@ -41,7 +41,7 @@ def test_rows_of_files_give_the_page_of_the_model(made, monkeypatch):
             id_column="day",
             title="t",
         ).data
-        for key in ("acceptance", "labels", "tiles", "title"):
+        for key in ("acceptance", "labels", "answer", "notes", "title"):
             assert found[key] == whole[key], key
         assert {entry["id"] for entry in found["explorer"]["instances"]} == {
             entry["id"] for entry in whole["explorer"]["instances"]
@@ -63,8 +63,7 @@ def test_the_truth_is_joined_by_id(made, truth, settings):
         **settings,
     ).data
     accuracy = ls.accuracy(Y.to_numpy(), model.predict(X), "jaccard").mean()
-    shown = found["acceptance"]["accuracy"]["jaccard"]["values"][0]
-    assert shown == pytest.approx(accuracy, abs=6e-5)
+    assert found["acceptance"]["actual"][0] == pytest.approx(accuracy, abs=6e-5)
     assert found["title"] == "weather: new.csv"
     predicted = dict(zip([f"d{i}" for i in range(300)], model.predict(X), strict=True))
     for entry in found["explorer"]["instances"][:20]:
@@ -79,8 +78,7 @@ def test_a_truth_without_ids_goes_by_position(made, tmp_path):
         folder / "weather.labelsure", tmp_path / "new.csv", truth=tmp_path / "truth.csv"
     ).data
     accuracy = ls.accuracy(Y.to_numpy(), model.predict(X), "jaccard").mean()
-    shown = found["acceptance"]["accuracy"]["jaccard"]["values"][0]
-    assert shown == pytest.approx(accuracy, abs=6e-5)
+    assert found["acceptance"]["actual"][0] == pytest.approx(accuracy, abs=6e-5)
 
 
 def test_a_truth_of_several_inputs_is_refused(made):
@@ -94,7 +92,7 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     folder = made[0]
     model, out = str(folder / "weather.labelsure"), tmp_path / "page.html"
     assert main(["report", model, "--out", str(out)]) == 0
-    assert "A model of 3 labels." in out.read_text("utf-8")
+    assert "A model of 3 labels: estimated" in out.read_text("utf-8")
     words = [str(folder / "new.csv"), "--id", "day", "--truth", str(folder / "truth.csv")]
     assert (
         main(["report", model, *words, "--title", "Of a week", "--out", str(out), "--overwrite"])
@@ -102,10 +100,11 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     )
     text = out.read_text("utf-8")
     assert "<title>Of a week</title>" in text
-    assert "by the truth" in text
-    first, shift, second = capsys.readouterr().out.splitlines()
-    assert first == second == f"Report {out}"
-    assert shift.startswith("No sign that the batch differs")
+    assert "by the given labels" in text
+    said = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert said[0] == said[2] == ["Report", str(out)]
+    assert said[1][0] == "Shift"
+    assert said[1][1].startswith("No sign that the batch differs")
 
 
 def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):
@@ -122,6 +121,23 @@ def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):
     words = ["study", "report", str(tmp_path), "--jobs", "2", "--out", str(tmp_path / "x.html")]
     assert main(words) == 0
     assert asked == [(tmp_path, 2)]
-    assert capsys.readouterr().out == f"Report {tmp_path / 'x.html'}\n"
+    assert capsys.readouterr().out.split() == ["Report", str(tmp_path / "x.html")]
     assert main(["report", str(tmp_path), "new.csv"]) == 2
     assert "A study has its own command: `labelsure study report`" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:The truth in")
+def test_the_page_says_that_some_rows_have_no_truth_and_shows_named_columns(made, tmp_path):
+    folder = made[0]
+    pd.read_csv(folder / "truth.csv").head(200).to_csv(tmp_path / "some.csv", index=False)
+    settings = {"id_column": "day", "show": ["rain"]}
+    for truth, n_rows in ((None, 300), (tmp_path / "some.csv", 200)):
+        page = report_files(
+            folder / "weather.labelsure", folder / "new.csv", truth=truth, **settings
+        )
+        rain = pd.read_csv(folder / "new.csv", index_col="day")["rain"]
+        shown = page.data["explorer"]["instances"]
+        assert len(shown) == n_rows
+        assert all(float(row["shown"][0]) == rain[row["id"]] for row in shown)
+    note = "The truth in &#39;some.csv&#39; has 200 of the 300 rows of &#39;new.csv&#39;;"
+    assert note in page.html

@@ -420,13 +420,15 @@ def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
     write_whole = parts.write_whole
 
     def write(path, write):
-        if path.suffix == ".csv":
+        if path.suffix == ".parquet":
             write_whole(path, lambda _: Path("/dev/full").write_text("x" * 10_000))
         else:
             write_whole(path, write)
 
     monkeypatch.setattr(parts, "write_whole", write)
-    message = rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.csv'\. 0 of 4 parts"
+    message = (
+        rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.parquet'\. 0 of 4 parts"
+    )
     with pytest.raises(ls.InputError, match=message):
         score(model_file, new, tmp_path / "out.csv")
 
@@ -489,7 +491,7 @@ def test_a_trained_model_knows_its_columns_and_its_id(tmp_path):
 
 
 def test_a_model_of_another_library_version_warns(model_file, new, tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn.__version__", "0.9")
+    monkeypatch.setattr("sklearn.base.__version__", "0.9")
     clear_models()
     with pytest.warns(UserWarning, match="scikit"):
         score(model_file, new, tmp_path / "out.csv")

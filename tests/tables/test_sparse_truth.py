@@ -72,24 +72,25 @@ def test_numbers_are_names_where_labels_have_some(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "names", "message"),
     [
-        ([["cow"]], NAMES, "the label 'cow' is none of the model's 4; name all labels when"),
-        ([[1]], NAMES, "the label '1' is none of the model's 4"),
-        ([[4]], None, "the label 4 must be a number from 0 to 3"),
-        ([[-1]], None, "the label '-1' is none of the model's 4"),
-        ([["ant"], "ant;bee"], NAMES, "it must be a list of labels, got the text 'ant;bee'; say"),
+        ([["cow"]], NAMES, "Unknown label in row 0 of `truth`: 'cow'"),
+        ([[1]], NAMES, "Unknown label in row 0 of `truth`: '1'"),
+        ([[4]], None, "Unknown label in row 0 of `truth`: 'y4'"),
+        ([[-1]], None, "Unknown label in row 0 of `truth`: '-1'"),
+        ([["ant"], "ant;bee"], NAMES, "must hold a list in every row, got 'ant;bee' in row 1"),
     ],
 )
 def test_rows_that_cannot_be_used(cells, names, message):
     frame = pd.DataFrame({"labels": pd.Series(cells, dtype=object)})
-    with pytest.raises(ls.errors.RowsError, match=re.escape(message)):
+    with pytest.raises(ls.InputError, match=re.escape(message)):
         read(frame, names)
 
 
 def test_matrices_that_cannot_be_used(tmp_path):
-    with pytest.raises(ls.errors.RowsError, match=r"the label 'bee' must be 0 or 1, got 0\.5"):
+    with pytest.raises(ls.InputError, match=r"only 0 and 1, got 0\.5 in row 0, column 1"):
         read(save_matrix(tmp_path, [[0, 0.5, 1, 0]]))
-    with pytest.raises(ls.InputError, match="jsonl"):
-        read(save_matrix(tmp_path, [[0, 1, 1]]))
+    for names in (NAMES, None):
+        with pytest.raises(ls.InputError, match=r"got 4|must have 4"):
+            read(save_matrix(tmp_path, [[0, 1, 1]]), names)
 
 
 def test_zeros_that_are_stored(tmp_path):

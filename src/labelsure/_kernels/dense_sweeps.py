@@ -6,7 +6,7 @@ Layout: column c is the labelset whose bit j is label j, so labels 0 and 2 are c
     top_rows            the k most probable columns in a heap of k: 2**L comparisons, hardly more
     overlap_rows        distribution of (true positives, false negatives) of one labelset: blocks of
                         2**8 columns are added up, then taken apart; 2**L additions
-    size_rows           P(y_j = 1, |y| = s) for all j and s, O(L 2**L)
+    size_rows           P(y_j = 1, |y| = s) for all j and s, 2 * 2**L additions
     sample_rows         inverse transform sampling: a running sum, a binary search for each draw
     best_jaccard_rows   expected Jaccard of *every* labelset by butterflies at Gauss-Legendre nodes,
                         O(L**2 2**L) instead of O(4**L); exact but for rounding
@@ -138,20 +138,34 @@ def overlap_rows(start, stop, P, predicted, table):
 
 @kernel
 def size_rows(start, stop, P, by_size):
-    """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels)."""
+    """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels).
+
+    Codes are cut into low and high labels. Where the label is low, only the number of high ones
+    matters, and the other way round: each probability is added twice, not once for each label.
+    """
+    n_labels = by_size.shape[1]
+    low = n_labels // 2
+    block, n_blocks = 1 << low, P.shape[1] >> low
+    sizes = np.array([_count_labels(code) for code in range(n_blocks)])  # block <= n_blocks
+    by_high, by_low = np.empty((n_labels - low + 1, block)), np.empty(low + 1)
     for i in range(start, stop):
         by_size[i] = 0.0
-        for code in range(1, P.shape[1]):
-            value = P[i, code]
-            if value > 0.0:
-                size = _count_labels(code)
-                left = code
-                label = 0
-                while left:
-                    if left & 1:
-                        by_size[i, label, size - 1] += value
-                    left >>= 1
-                    label += 1
+        by_high[:] = 0.0
+        for high in range(n_blocks):
+            row, sum_ = P[i, high * block : (high + 1) * block], by_high[sizes[high]]
+            by_low[:] = 0.0
+            for code in range(block):
+                sum_[code] += row[code]
+                by_low[sizes[code]] += row[code]
+            for label in range(low, n_labels):
+                if high >> (label - low) & 1:
+                    for size in range(low + 1):
+                        by_size[i, label, sizes[high] + size - 1] += by_low[size]
+        for code in range(block):
+            for label in range(low):
+                if code >> label & 1:
+                    for size in range(n_labels - low + 1):
+                        by_size[i, label, sizes[code] + size - 1] += by_high[size, code]
 
 
 @kernel

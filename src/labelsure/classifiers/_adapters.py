@@ -31,8 +31,6 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import index_of, refuse_masked
 
-MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
-
 
 def as_distribution(
     source: Any, X: Any = None, *, kind: str | None = None, label_names: Names = None
@@ -181,7 +179,7 @@ def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixt
     check_is_fitted(model)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
         if not hasattr(learner, "predict_proba"):
-            raise _chain_without_probabilities(learner)
+            raise without_probabilities(model)
         read_positive_column(np.empty((0, len(learner.classes_))), learner.classes_, label)
     X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
     order = np.asarray(model.order_)
@@ -221,46 +219,24 @@ def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) 
 
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:
     """Build the error for a model of scikit-learn that has no `predict_proba`."""
-    kind = type(model).__name__
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
+    kind = type(learner).__name__
     if isinstance(model, ClassifierChain):
-        return _chain_without_probabilities(learner)
+        name = "The learners of a ClassifierChain"
+    fix = "Fit a classifier that has it, or pass probabilities from elsewhere without `X`."
     if hasattr(learner, "decision_function"):
-        fit = ".fit(X, Y)" if name == "`source`" else ""
-        return InputError(
-            f"{name} must have `predict_proba`, which {kind} has not: its `decision_function` "
-            "gives scores, not probabilities. Calibrate it: "
-            f"`MultiOutputClassifier(CalibratedClassifierCV({_as_code(learner)})){fit}`."
+        fix = (
+            "Its `decision_function` gives scores, not probabilities. Calibrate it: "
+            f"`CalibratedClassifierCV({kind}())`, in a `MultiOutputClassifier` for several labels."
         )
-    return InputError(
-        f"{name} must have `predict_proba`, which {kind} has not. Fit a classifier that has it, "
-        "or pass probabilities from elsewhere without `X`: `as_distribution(P)`."
-    )
-
-
-def _chain_without_probabilities(learner: Any) -> InputError:
-    return InputError(
-        "The learners of a ClassifierChain must have `predict_proba`, which "
-        f"{type(learner).__name__} has not. Fit the chain on e.g. "
-        f"`CalibratedClassifierCV({_as_code(learner)})`."
-    )
+    return InputError(f"{name} must have `predict_proba`, which {kind} has not. {fix}")
 
 
 def _not_a_model(source: Any) -> InputError:
     """Build the error for functions, networks and other objects without `predict_proba`."""
-    if hasattr(source, "__name__"):
-        what, call = f"the function {source.__name__}", f"{source.__name__}(X)"
-    else:
-        what = f"a {type(source).__name__} without `predict_proba`"
-        call = "model(X)" if callable(source) else "model.predict(X)"
+    what = getattr(source, "__name__", f"a {type(source).__name__}")
     return InputError(
-        f"`source` must be a fitted model with `predict_proba`, or probabilities, got {what}. Pass "
-        f'what it returns: `as_distribution({call}, kind="logit")` for logits, without `kind` for '
-        "probabilities P(y_j = 1)."
+        "`source` must be a fitted model with `predict_proba`, or probabilities, got "
+        f"{what} without `predict_proba`. Pass what it returns for the instances, with "
+        'kind="logit" for logits, without `kind` for probabilities P(y_j = 1).'
     )
-
-
-def _as_code(estimator: Any) -> str:
-    """Return the code that makes an estimator, for messages."""
-    code = " ".join(repr(estimator).split())
-    return code if len(code) <= MAX_CODE_LENGTH else f"{type(estimator).__name__}(...)"

@@ -8,10 +8,9 @@ with its own `predict_proba` before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    RobustScaler,
-    StandardScaler,
-)
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -371,7 +364,7 @@ class LinearForm:
         """Return the linear form of each row, (n,)."""
         return np.asarray(features @ self.weights) + self.intercept
 
-    def after(self, scale: Floats, shift: Floats) -> LinearForm:
+    def after(self, scale: Floats | float, shift: Floats | float) -> LinearForm:
         """Return the form in terms of z where the features are ``z * scale + shift``."""
         return LinearForm(
             self.weights * scale, float(self.intercept + (self.weights * shift).sum())
@@ -389,25 +382,36 @@ def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
 
 
 def _read_form(learner: Any) -> LinearForm | None:
+    """Return the linear form by a learner's attributes; None where there is none."""
     if isinstance(learner, Pipeline):
-        return _read_pipeline(learner)
+        form = _read_form(learner[-1])
+        for step in reversed(learner[:-1]):
+            affine = _read_affine(step)
+            form = None if form is None or affine is None else form.after(*affine)
+        return form
     # The class that `predict_proba` comes from: a subclass may have changed it.
     home = next((cls for cls in type(learner).__mro__ if "predict_proba" in vars(cls)), None)
-    reader = _forms().get(home)
-    return None if reader is None else reader(learner)
+    if home is DummyClassifier and learner.strategy == "prior" and len(learner.classes_) == 2:
+        prior = float(logit(learner.class_prior_[1]))
+        return LinearForm(np.zeros(learner.n_features_in_), prior)
+    if home is LogisticRegression or (home is SGDClassifier and learner.loss == "log_loss"):
+        return _read_coefficients(learner)
+    return None
 
 
-def _read_pipeline(pipeline: Pipeline) -> LinearForm | None:
-    form = _read_form(pipeline[-1])
-    for step in reversed(pipeline[:-1]):
-        if form is None:
-            return None
-        if step in (None, "passthrough"):
-            continue
-        reader = _AFFINE.get(type(step))
-        affine = None if reader is None else reader(step)
-        form = None if affine is None else form.after(*affine)
-    return form
+def _read_affine(step: Any) -> tuple[Floats | float, Floats | float] | None:
+    """Return scale and shift of a transformer that maps each column by z * scale + shift."""
+    if step in (None, "passthrough"):
+        return 1.0, 0.0
+    if type(step) is StandardScaler:
+        scale = 1.0 if step.scale_ is None else 1 / step.scale_
+        return scale, -step.mean_ * scale if step.with_mean else 0.0
+    if type(step) is MinMaxScaler and not step.clip:
+        return step.scale_, step.min_
+    # `clip` came with scikit-learn 1.8.
+    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        return 1 / step.scale_, 0.0
+    return None
 
 
 def _read_coefficients(learner: Any) -> LinearForm | None:
@@ -418,68 +422,3 @@ def _read_coefficients(learner: Any) -> LinearForm | None:
         return None
     intercept = np.broadcast_to(learner.intercept_, 1)[0]
     return LinearForm(coefficients[0].astype(np.float64), float(intercept))
-
-
-def _read_stochastic(learner: SGDClassifier) -> LinearForm | None:
-    return _read_coefficients(learner) if learner.loss == "log_loss" else None
-
-
-def _read_constant(learner: DummyClassifier) -> LinearForm | None:
-    if learner.strategy != "prior" or list(learner.classes_) != [0, 1]:
-        return None
-    return LinearForm(np.zeros(learner.n_features_in_), float(logit(learner.class_prior_[1])))
-
-
-@cache
-def _forms() -> dict[Any, Callable[[Any], LinearForm | None]]:
-    """Return readers of learners by the class that defines `predict_proba`."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # slow to import
-
-    return {
-        DummyClassifier: _read_constant,
-        LinearDiscriminantAnalysis: _read_coefficients,
-        LogisticRegression: _read_coefficients,
-        SGDClassifier: _read_stochastic,
-    }
-
-
-AffineMap = tuple[Floats, Floats]
-"""Scale and shift of each column: the transformed z is ``z * scale + shift``."""
-
-
-def _read_standard(step: StandardScaler) -> AffineMap:
-    return _make_centred(step.mean_ if step.with_mean else None, step.scale_, step.n_features_in_)
-
-
-def _read_robust(step: RobustScaler) -> AffineMap:
-    return _make_centred(step.center_, step.scale_, step.n_features_in_)
-
-
-def _read_max_abs(step: MaxAbsScaler) -> AffineMap | None:
-    # `clip` came with scikit-learn 1.8.
-    clips = getattr(step, "clip", False)
-    return None if clips else _make_centred(None, step.scale_, len(step.scale_))
-
-
-def _read_min_max(step: MinMaxScaler) -> AffineMap | None:
-    return None if step.clip else (step.scale_, step.min_)
-
-
-def _read_identity(step: FunctionTransformer) -> AffineMap | None:
-    return _make_centred(None, None, step.n_features_in_) if step.func is None else None
-
-
-def _make_centred(centre: Floats | None, scale: Floats | None, n_features: int) -> AffineMap:
-    centre = np.zeros(n_features) if centre is None else centre
-    factor = np.ones(n_features) if scale is None else 1 / scale
-    return factor, -centre * factor
-
-
-_AFFINE: dict[type, Callable[[Any], AffineMap | None]] = {
-    FunctionTransformer: _read_identity,
-    MaxAbsScaler: _read_max_abs,
-    MinMaxScaler: _read_min_max,
-    RobustScaler: _read_robust,
-    StandardScaler: _read_standard,
-}
-"""Transformers that map each column by itself and linearly. None where an option forbids it."""

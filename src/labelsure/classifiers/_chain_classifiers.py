@@ -55,8 +55,10 @@ class BinaryRelevance(LabelsetClassifier):
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
         The columns of a DataFrame Y, otherwise None.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_features_in_
+        Number of columns of X in `fit`.
+    feature_names_in_
+        Names of these columns, if X was a DataFrame.
 
     See Also
     --------
@@ -127,8 +129,10 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
         The columns of a DataFrame Y, otherwise None.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_features_in_
+        Number of columns of X in `fit`.
+    feature_names_in_
+        Names of these columns, if X was a DataFrame.
 
     See Also
     --------
@@ -226,8 +230,10 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
         The columns of a DataFrame Y, otherwise None.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_features_in_
+        Number of columns of X in `fit`.
+    feature_names_in_
+        Names of these columns, if X was a DataFrame.
 
     See Also
     --------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
@@ -14,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -22,7 +21,8 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions.candidates import log
-from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
+from labelsure.labelsets.rows import code_keys
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 N_FOLDS = 5
 LEAST_SHARE = 1e-6
@@ -101,79 +101,45 @@ class LabelPowerset(LabelsetClassifier):
     ) -> None:
         share = None if self.share is None else read_number(self.share, "share", 0, 1, ends="(]")
         seed = int(make_random_state(self.random_state).randint(MAX_SEED))
-        fitted = PowersetFit(learner, X, Y, sample_weight, seed)
-        self.labelsets_, self.estimator_ = fitted.labelsets, fitted.learner
-        self.floor_ = fitted.floor
+        self.labelsets_, self.estimator_ = _fit_classes(learner, X, Y, sample_weight, seed)
+        self.floor_ = _floor(Y, sample_weight)
         if share is None:
             share = _choose_share(learner, X, Y, sample_weight, seed, self.n_jobs)
         self.share_ = share
 
     def _distribution_of_checked(self, X: Features) -> SmoothedTable:
         """Return P(Y|x) of each row of features that are checked already."""
-        shares = class_probabilities(self.estimator_, X, len(self.labelsets_))
-        instance = np.repeat(np.arange(len(shares)), shares.shape[1])
-        rows = np.tile(self.labelsets_, (len(shares), 1))
-        seen = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
-        rest = find_marginals(shares, self.labelsets_, self.floor_)
-        return SmoothedTable(
-            LabelsetTable.from_weighted(seen, self.label_names_),
-            IndependentLabels(rest, self.label_names_),
-            self.share_,
-        )
+        table, rest = _predict(self.estimator_, self.labelsets_, self.floor_, X, self.label_names_)
+        return SmoothedTable(table, rest, self.share_)
 
 
-class PowersetFit:
-    """A learner fitted to the labelsets of some instances.
-
-    Parameters
-    ----------
-    learner
-        To be cloned.
-    X, Y, sample_weight
-        The instances.
-    seed
-        Of a learner that is random.
-    """
-
-    def __init__(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
-    ) -> None:
-        self.labelsets = Y[find_distinct(Y, np.zeros(len(Y), dtype=np.intp))]
-        n_samples = len(Y) if sample_weight is None else float(sample_weight.sum())
-        self.floor = 1 / (n_samples + 2)
-        classes = self.find_classes(Y)
-        if len(self.labelsets) == 1:
-            prior = DummyClassifier(strategy="prior")
-            self.learner = prior.fit(np.zeros((1, X.shape[1])), [0])
-        else:
-            self.learner = fit_clone(learner, X, classes, sample_weight, seed)
-
-    def find_classes(self, Y: Labelsets) -> Indices:
-        """Return the place of each labelset among those seen, -1 for those that are not."""
-        known = {row.tobytes(): k for k, row in enumerate(self.labelsets)}
-        rows = np.ascontiguousarray(Y)
-        return np.array([known.get(row.tobytes(), -1) for row in rows], dtype=np.int64)
-
-    def probabilities_of(self, X: Features, Y: Labelsets) -> tuple[Floats, Floats]:
-        """Return how likely labelsets are by the classes, and by independent labels, (n,)."""
-        shares = class_probabilities(self.learner, X, len(self.labelsets))
-        classes = self.find_classes(Y)
-        by_class = np.where(classes >= 0, shares[np.arange(len(Y)), classes], 0.0)
-        rest = IndependentLabels(find_marginals(shares, self.labelsets, self.floor))
-        return by_class, np.exp(rest.log_prob(Y))
+def _fit_classes(
+    learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
+) -> tuple[Labelsets, Any]:
+    """Return the labelsets that occur, and a learner whose classes they are."""
+    _, first, classes = np.unique(code_keys(Y), return_index=True, return_inverse=True)
+    if len(first) == 1:
+        prior = DummyClassifier(strategy="prior")
+        return Y[first], prior.fit(np.zeros((1, X.shape[1])), [0])
+    return Y[first], fit_clone(learner, X, classes.ravel(), sample_weight, seed)
 
 
-def class_probabilities(learner: Any, X: Features, n_classes: int) -> Floats:
-    """Return the probability of each class, (n, K), those that a learner does not know having 0."""
-    found: NDArray[Any] = np.asarray(learner.predict_proba(X), dtype=np.float64)
-    shares = np.zeros((len(found), n_classes))
-    shares[:, np.asarray(learner.classes_)] = found
-    return shares
+def _floor(Y: Labelsets, sample_weight: Floats | None) -> float:
+    return 1 / ((len(Y) if sample_weight is None else float(sample_weight.sum())) + 2)
 
 
-def find_marginals(shares: Floats, labelsets: Labelsets, floor: float) -> Floats:
-    """Return P(y_j = 1) by the classes, (n, L), kept off 0 and 1."""
-    return (shares @ labelsets).clip(floor, 1 - floor)
+def _predict(
+    learner: Any, labelsets: Labelsets, floor: float, X: Features, label_names: LabelNames = None
+) -> tuple[LabelsetTable, IndependentLabels]:
+    """Return the probabilities of the classes, and independent labels with their marginals."""
+    shares = np.asarray(learner.predict_proba(X), dtype=np.float64)
+    labelsets = labelsets[np.asarray(learner.classes_)]
+    instance = np.repeat(np.arange(len(shares)), shares.shape[1])
+    rows = np.tile(labelsets, (len(shares), 1))
+    seen = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
+    marginals = (shares @ labelsets).clip(floor, 1 - floor)
+    rest = IndependentLabels(marginals, label_names)
+    return LabelsetTable.from_weighted(seen, label_names), rest
 
 
 def _choose_share(
@@ -203,13 +169,15 @@ def _judge_fold(
     sample_weight: Floats | None,
     seed: int,
     train: Indices,
-    held_out: Indices,
+    others: Indices,
 ) -> tuple[Floats, Floats, Floats]:
+    """Return how likely labelsets held out are by the classes and by independent labels."""
     weights = None if sample_weight is None else sample_weight[train]
-    fitted = PowersetFit(learner, X[train], Y[train], weights, seed)
-    found = fitted.probabilities_of(X[held_out], Y[held_out])
-    counted = np.ones(len(held_out)) if sample_weight is None else sample_weight[held_out]
-    return (*found, counted)
+    labelsets, fitted = _fit_classes(learner, X[train], Y[train], weights, seed)
+    parts = _predict(fitted, labelsets, _floor(Y[train], weights), X[others])
+    by_class, by_rest = (np.exp(part.log_prob(Y[others])) for part in parts)
+    counted = np.ones(len(others)) if sample_weight is None else sample_weight[others]
+    return by_class, by_rest, counted
 
 
 def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,16 +19,13 @@ from labelsure.classifiers._base_learners import Features, check_learner, check_
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights, read_labelsets
+from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
 from labelsure.labelsets.rows import (
     MAX_WRITTEN_NAMES,
     as_table,
-    check_label_names,
     check_shape,
     differing_rows,
     index_of,
-    names_in,
-    read_rows,
     refuse_masked,
     take_rows,
 )
@@ -62,37 +59,15 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """Return the labelset to predict for each instance: the most probable one."""
         return dist.mode()
 
-    def _check_training_data(
-        self, X: Any, y: Any, *, min_samples: int = 1
-    ) -> tuple[Features, Labelsets]:
-        """Return X and y as arrays, and keep what later calls need to know about them.
-
-        Returns
-        -------
-        X : (n, d) float64 array or csr matrix
-        Y : (n, L) zeros and ones
-        """
+    def _check_training_data(self, X: Any, y: Any) -> tuple[Features, Labelsets]:
+        """Return X and y as arrays, and keep what later calls need to know about them."""
         refuse_masked(X, "X")
-        refuse_masked(y, "y")
-        y = order_like(y, X)
-        names = None
-        if y is not None and not is_vector(y):
-            given = GivenLabelsets.read(y, "y")
-            if given.sets is not None:
-                read = read_labelsets(y, name="y")
-                y, names = read.labelsets, read.label_names
-        X, Y = validate_data(
-            self,
-            as_table(X),
-            y,
-            multi_output=True,
-            ensure_min_samples=min_samples,
-            **self._requirements(),
-        )
-        targets = read_targets(Y)
-        self.classes_, self.n_labels_ = targets.classes, targets.labelsets.shape[1]
-        self.label_names_ = names or read_label_names(y, self.n_labels_)
-        return X, targets.labelsets
+        checked = validate_data(self, as_table(X), **self._requirements())
+        truth = read_truth(y, X)
+        check_consistent_length(checked, truth.labelsets)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
+        return checked, truth.labelsets
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance.
@@ -327,18 +302,19 @@ def read_truth(
     if is_vector(y):
         vector = column_or_1d(y)
         assert_all_finite(vector, input_name="y")
-        targets = read_targets(vector)
-        return replace(targets, label_names=read_label_names(y, 1))
+        classes = _two_classes(vector)
+        name = getattr(y, "name", None)
+        labelsets = (classes[1] == vector).astype(np.int8)[:, np.newaxis]
+        return Targets(labelsets, classes, None if name is None else (str(name),))
     given = GivenLabelsets.read(y, "y")
     names = given.label_names
     if frozen or given.sets is not None:
         names = label_names or names
         names = names if settled or given.sets is None else given.listed_names
     rows = given.to_rows(names, beside="the model", sparse=sparse)
-    kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
-    dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
-    make_classes = classes_of_sparse if sparse else _classes_of_labelsets
-    return Targets(rows, make_classes(dtype, rows.shape[1]), names)
+    dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", np.dtype(int))
+    dtype = dtype if dtype.kind in "biuf" else np.dtype(int)
+    return Targets(rows, _classes_of_labelsets(dtype, rows.shape[1], sparse), names)
 
 
 def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str = "y") -> Labelsets:
@@ -375,23 +351,10 @@ def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -
     return float(np.average(values, weights=check_weights(sample_weight, len(dist), dist.index)))
 
 
-def read_targets(Y: Any) -> Targets:
-    """Return Y as labelsets, or raise an error that says why it cannot be."""
-    if Y.ndim == 1:
-        classes = _two_classes(Y)
-        return Targets((classes[1] == Y).astype(np.int8)[:, np.newaxis], classes)
-    labelsets = read_rows(Y, "y", sparse=False)
-    dtype = Y.dtype if Y.dtype.kind in "biuf" else np.dtype(np.int64)
-    return Targets(labelsets, _classes_of_labelsets(dtype, labelsets.shape[1]))
-
-
-def classes_of_sparse(dtype: Any, n_labels: int) -> list[NDArray[Any]]:
+def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> list[NDArray[Any]]:
     """Return [0, 1] for each label; one entry for all where they are very many."""
-    return _classes_of_labelsets(dtype, 1 if n_labels > MAX_WRITTEN_NAMES else n_labels)
-
-
-def _classes_of_labelsets(dtype: np.dtype[Any], n_labels: int) -> list[NDArray[Any]]:
-    return [np.array([0, 1], dtype=dtype) for _ in range(n_labels)]
+    n_entries = 1 if sparse and n_labels > MAX_WRITTEN_NAMES else n_labels
+    return [np.array([0, 1], dtype=dtype)] * n_entries
 
 
 def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
@@ -417,12 +380,3 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
         f"`y` as a vector must have two classes, got only {classes[0]!r}. Which class is missing "
         "is known for zeros and ones alone: pass those."
     )
-
-
-def read_label_names(Y: Any, n_labels: int) -> LabelNames:
-    """Return the column names of a DataFrame, the name of a Series, otherwise None."""
-    names = names_in(Y)
-    series_name = getattr(Y, "name", None)
-    if names is None and series_name is not None:
-        names = [str(series_name)]
-    return check_label_names(names, n_labels)

@@ -32,6 +32,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import list_some, order_columns
 from labelsure.labelsets.rows import (
     as_table,
+    count_rows,
     is_sparse,
     names_in,
     show_names,
@@ -93,7 +94,6 @@ def wrap_probabilities(
         return dist
     dist = IndependentLabels(clip_certain(_read_marginals(table, name)), label_names)
     warn_of_suspect_marginals(dist)
-    _warn_of_hard_predictions(dist)
     return dist
 
 
@@ -133,7 +133,8 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
     own = names_in(probabilities)  # which may be classes of one label
     if label_names is None or (own is not None and len(own) == len(label_names)):
         probabilities, label_names = order_columns(probabilities, label_names, name)
-    columns, classes = _split_into_labels(model, X, probabilities)
+    predicted = _predict_some(model, X)
+    columns, classes = _split_into_labels(model, probabilities, predicted)
     single: list[int] = []
     if classes is None:
         marginals = check_unit_interval(as_floats(columns, name), name)
@@ -142,23 +143,27 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
         pairs = enumerate(zip(columns, classes, strict=True))
         single = [j for j, (column, known) in pairs if len(known) == 1 == column.shape[1]]
     dist = IndependentLabels(clip_certain(marginals), label_names)
-    _hold_against_predictions(model, X, dist)
-    warn_of_suspect_marginals(dist, single)
+    if predicted is not None:
+        _hold_against_predictions(model, predicted, dist)
+    warn_of_suspect_marginals(dist, single, by_model=True)
     return dist
 
 
-def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> None:
-    """Warn of labels of which the model's own `predict` says the opposite of what was read."""
-    n_rows = min(len(dist), N_COMPARED)
-    if n_rows == 0 or not hasattr(model, "predict"):
-        return
+def _predict_some(model: Any, X: Any) -> NDArray[Any] | None:
+    """Return what `predict` says of the first rows; None where it cannot be asked."""
     try:
-        predicted = np.asarray(model.predict(take_rows(X, np.arange(n_rows))))
-    except Exception:  # whatever X is, rows of it are no instances for this model
+        predicted = model.predict(take_rows(X, np.arange(min(count_rows(X), N_COMPARED))))
+    except Exception:  # it has none, or rows of X are no instances for this model
+        return None
+    array = np.asarray(predicted.toarray() if is_sparse(predicted) else predicted)
+    return array if array.ndim else None
+
+
+def _hold_against_predictions(model: Any, predicted: NDArray[Any], dist: IndependentLabels) -> None:
+    """Warn of labels of which the model's own `predict` says the opposite of what was read."""
+    p = dist[: len(predicted)].marginals()
+    if predicted.size != p.size or predicted.dtype.kind not in "biuf":
         return
-    if predicted.size != n_rows * dist.n_labels or predicted.dtype.kind not in "biuf":
-        return
-    p = dist[:n_rows].marginals()
     is_sure = np.abs(p - 0.5) > 0.5 - UNSURE
     is_opposite = is_sure & ((p > 0.5) != (predicted.reshape(p.shape) == 1))
     n_opposite, n_sure = is_opposite.sum(axis=0), is_sure.sum(axis=0)
@@ -166,16 +171,17 @@ def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> No
     if labels.size:
         names = list_some(show_names(dist.label_names, labels.tolist()))
         warn(
-            f"`predict` of {type(model).__name__} says the opposite of the probability of "
-            f"{names} in nearly all rows where that is below "
-            f"{UNSURE} or above {1 - UNSURE}: the columns of `predict_proba` are not what they are "
-            "taken for (then pass the probabilities P(y_j = 1) without `X`), or the thresholds of "
-            "`predict` are far from 0.5.",
+            f"`predict` of {type(model).__name__} says the opposite of the probability of {names} "
+            f"in nearly all rows where that is below {UNSURE} or above {1 - UNSURE}: the columns "
+            "of `predict_proba` are not what they are taken for (then pass the probabilities "
+            "P(y_j = 1) without `X`), or the thresholds of `predict` are far from 0.5.",
             ProbabilityWarning,
         )
 
 
-def _split_into_labels(model: Any, X: Any, probabilities: Any) -> tuple[Any, Sequence[Any] | None]:
+def _split_into_labels(
+    model: Any, probabilities: Any, predicted: NDArray[Any] | None
+) -> tuple[Any, Sequence[Any] | None]:
     """Return one array and its classes for each label; None as classes where columns are labels."""
     classes = getattr(model, "classes_", None)
     if isinstance(probabilities, (list, tuple)):
@@ -194,7 +200,7 @@ def _split_into_labels(model: Any, X: Any, probabilities: Any) -> tuple[Any, Seq
             "(n_samples, n_labels, 2) or a list with one array for each label, got shape "
             f"{array.shape}. Bring it into one of these and pass it without `X`."
         )
-    if not _columns_are_classes(model, X, array):
+    if not _columns_are_classes(model, array, predicted):
         return array, None
     if array.shape[1] > 2:
         raise fitted_on_vector(model, array.shape[1])
@@ -215,7 +221,9 @@ def _classes_of_labels(model: Any, classes: Any, n_labels: int) -> Sequence[Any]
     return per_label
 
 
-def _columns_are_classes(model: Any, X: Any, probabilities: NDArray[Any]) -> bool:
+def _columns_are_classes(
+    model: Any, probabilities: NDArray[Any], predicted: NDArray[Any] | None
+) -> bool:
     """Return whether the columns are the classes of a vector, not labels.
 
     What the model reports as `classes_` does not tell: for labels some report their numbers, others
@@ -223,11 +231,10 @@ def _columns_are_classes(model: Any, X: Any, probabilities: NDArray[Any]) -> boo
     """
     n_columns = probabilities.shape[1]
     classes = getattr(model, "classes_", None)
-    if not hasattr(model, "predict"):
+    if predicted is None:
         is_flat = classes is not None and np.ndim(classes[0]) == 0 and len(classes) == n_columns
         return bool(is_flat and n_columns > 1 and _rows_sum_to_one(probabilities))
-    predicted = model.predict(X)
-    shape = predicted.shape if hasattr(predicted, "shape") else np.shape(predicted)
+    shape = predicted.shape
     if len(shape) == 1 or (shape[1] == 1 and n_columns > 1):
         # One column without the classes that belong to it is a single label.
         return n_columns > 1 or (classes is not None and len(classes) == 1)
@@ -249,19 +256,25 @@ def fitted_on_vector(model: Any, n_classes: int) -> InputError:
     )
 
 
-def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence[int] = ()) -> None:
-    """Warn of marginals that are 0 or 1 in every row, and of rows that look like a softmax."""
+def warn_of_suspect_marginals(
+    dist: IndependentLabels, single_class: Sequence[int] = (), *, by_model: bool = False
+) -> None:
+    """Warn of labels that are 0 or 1 in every row, of predicted labels and of a softmax."""
     constant = set(single_class)
-    if len(dist) > 1 and not dist.sparse_rows:
-        # Two rows clear nearly every label and every matrix; only the others are read as a whole.
-        head = dist[:2].marginals()
-        is_certain = np.isin(clip_certain(head[0]), clip_certain(np.array([0.0, 1.0])))
-        suspects = np.flatnonzero((head[0] == head[1]) & is_certain)
-        if suspects.size:
-            is_constant = (dist.marginals()[:, suspects] == head[0, suspects]).all(axis=0)
-            constant |= set(suspects[is_constant].tolist())
-        if dist.n_labels > 2 and _rows_sum_to_one(head) and _rows_sum_to_one(dist.marginals()):
+    p = dist.marginals()
+    if len(p) > 1:
+        is_certain = np.isin(clip_certain(p), clip_certain(np.array([0.0, 1.0])))
+        is_constant = is_certain[0] & (p == p[0]).all(axis=0)
+        constant |= set(np.flatnonzero(is_constant).tolist())
+        if dist.n_labels > 2 and _rows_sum_to_one(p):
             _warn_of_softmax(dist.n_labels)
+        if len(p) >= MIN_HARD_ROWS and is_certain.all() and not (by_model or is_constant.all()):
+            warn(
+                "Every probability is 0 or 1: these are predicted labels, which do not say how "
+                "sure the model is. Pass the output of `predict_proba`, or several votes for each "
+                "instance (`LabelsetTable.from_samples`).",
+                ProbabilityWarning,
+            )
     if constant:
         warn_of_constant_labels(dist, sorted(constant))
 
@@ -284,23 +297,6 @@ def _warn_of_probabilities(logits: Any) -> None:
         warn(
             f"All {values.size} logits lie within [0, 1], which probabilities do: as logits they "
             'would all be above 0.5. If they are probabilities, pass kind="marginal".',
-            ProbabilityWarning,
-        )
-
-
-def _warn_of_hard_predictions(dist: IndependentLabels) -> None:
-    """Warn where every probability is 0 or 1, and not the same in every row."""
-    if len(dist) < MIN_HARD_ROWS:
-        return
-    certain = clip_certain(np.array([0.0, 1.0]))
-    if not np.isin(clip_certain(dist[:MIN_HARD_ROWS].marginals()), certain).all():
-        return
-    marginals = dist.marginals()
-    if np.isin(clip_certain(marginals), certain).all() and (marginals != marginals[:1]).any():
-        warn(
-            "Every probability is 0 or 1: these are predicted labels, which do not say how sure "
-            "the model is. Pass the output of `predict_proba`, or several votes for each instance "
-            "(`LabelsetTable.from_samples`).",
             ProbabilityWarning,
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils import check_consistent_length, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
@@ -16,6 +16,7 @@ from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
+    MAX_SEED,
     check_takes_weights,
     find_weight_argument,
     name_missing_classes,
@@ -33,11 +34,8 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_values, check_weights
+from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
-
-MIN_SAMPLES = 10
-MAX_SEED = np.iinfo(np.int32).max
 
 Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
 """What a model says of some instances, their truth and their weights."""
@@ -77,10 +75,12 @@ class RecalibratedClassifier(LabelsetPredictor):
     estimator_
         The fitted model.
     recalibration_
-        What was learned: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`; its text says it in words.
-        None where "auto" has nothing to learn.
-    classes_, label_names_
-        As of all classifiers.
+        The fitted recalibration with `is_kept_`, `gain_`, `gain_low_` and `gain_high_`; printed, it
+        says so in a sentence. None where "auto" has nothing to fit.
+    classes_
+        [0, 1] for each label, or the two values of a vector Y.
+    label_names_
+        The columns of a DataFrame Y, otherwise None.
 
     See Also
     --------
@@ -138,41 +138,47 @@ class RecalibratedClassifier(LabelsetPredictor):
             if the instance was not there.
         """
         self._check_parameters()
-        model = self._model()
-        index = index_of_batch(X, y)
-        if isinstance(model, LabelsetClassifier):
-            X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
-            y = Y
-        else:
-            y = self._read_truth(X, y)
+        index, y = index_of_batch(X, y), self._read_truth(X, y)
+        (X,) = indexable(X)
         weights = None
         if sample_weight is not None:
-            sample_weight = align_values(sample_weight, index, name="sample_weight", beside="`X`")
-            X, y, weights = self._weigh(model, X, y, sample_weight)
+            weights = check_weights(sample_weight, count_rows(X), index)
+            if not self._is_settled:
+                self._check_takes_weights()
+            rows = np.flatnonzero(weights > 0)
+            X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         if self._is_settled:
-            self.estimator_ = self._fit_model(model, X, y)
+            self.estimator_ = self._fit_model(X, y, None)
             folds = [self._compare(self.estimator_, X, y, weights)]
         else:
-            folds = [self._compare_fold(model, X, y, weights, *rows) for rows in self._split(X)]
-            self.estimator_ = self._fit_model(model, X, y, weights)
+            folds = [self._compare_fold(X, y, weights, *rows) for rows in self._split(X)]
+            self.estimator_ = self._fit_model(X, y, weights)
         self._learn(folds)
-        if not isinstance(model, LabelsetClassifier):
-            self.label_names_ = folds[0][0].label_names
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self.estimator_, name):
-                    setattr(self, name, getattr(self.estimator_, name))
+        self.label_names_ = folds[0][0].label_names
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance."""
+        """Return the recalibrated P(Y given x) of each instance.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+
+        Returns
+        -------
+        LabelsetDistribution
+            n distributions, with the index of X.
+        """
         check_is_fitted(self, "recalibration_")
-        if isinstance(self.estimator_, LabelsetClassifier):
-            return super().predict_distribution(X)
         refuse_masked(X, "X")
         return self._distribution_of_checked(X)._with_index(index_of(X))
 
     def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of instances that are checked already."""
+        """Return P(Y|x); the model checks the instances."""
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
@@ -192,32 +198,25 @@ class RecalibratedClassifier(LabelsetPredictor):
         """Whether all instances are new to the model."""
         return isinstance(self.estimator, (FrozenEstimator, PrecomputedProbabilities))
 
-    def _weigh(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
-        """Return the instances that have a weight, and these; refuse them for some models."""
-        weights = check_weights(sample_weight, count_rows(X))
+    def _check_takes_weights(self) -> None:
+        model = self._model()
         if isinstance(model, LabelsetClassifier):
             model.check_takes_weights()
-        elif not self._is_settled:
+        else:
             check_takes_weights(model)
-        rows = np.flatnonzero(weights > 0)
-        return take_rows(X, rows), take_rows(y, rows), weights[rows]
 
-    def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
-        if isinstance(model, LabelsetClassifier):
-            return clone(model)._fit_checked(X, y, self.label_names_, weights)
+    def _fit_model(self, X: Any, y: Any, weights: Floats | None) -> Any:
+        model = clone(self._model())  # a frozen one stays as it is
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights}
         with name_missing_classes(model, y, self.label_names_):
-            return clone(model).fit(X, y, **given)  # a frozen one stays as it is
+            return model.fit(X, y, **given)
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return what a fitted model says; of each label alone, where dependence is learned."""
-        if isinstance(fitted, LabelsetClassifier):
-            dist = fitted._distribution_of_checked(X)
-        else:
-            knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
-            names = None if knows_names else self.label_names_
-            dist = as_distribution(fitted, X, label_names=names)
+        inner = getattr(fitted, "estimator", None)  # of a frozen one
+        knows_names = hasattr(fitted, "label_names_") or hasattr(inner, "label_names_")
+        dist = as_distribution(fitted, X, label_names=None if knows_names else self.label_names_)
         of_labels = isinstance(self._recalibration(), ChainDependence)
         if isinstance(dist, IndependentLabels) or not of_labels:
             return dist
@@ -225,14 +224,11 @@ class RecalibratedClassifier(LabelsetPredictor):
 
     def _read_truth(self, X: Any, y: Any) -> Any:
         """Return y in the form that models of other libraries are fitted with, its rows as in X."""
-        refuse_masked(y, "y")
-        if y is None:
-            raise InputError("`y` must hold the true labelsets: requires y to be passed, got None.")
         check_consistent_length(X, y)
-        if count_rows(X) < MIN_SAMPLES:
+        if count_rows(X) < 2:
             raise InputError(
-                f"At least {MIN_SAMPLES} instances are needed, got {count_rows(X)}. A few "
-                "hundred show whether a recalibration helps."
+                f"`X` must have instances to learn from and others to compare with, got n_samples="
+                f"{count_rows(X)}. A few hundred show whether a recalibration helps."
             )
         model = self._model()
         is_precomputed = isinstance(model, PrecomputedProbabilities)
@@ -263,14 +259,14 @@ class RecalibratedClassifier(LabelsetPredictor):
         return folds.split(np.zeros(count_rows(X)))
 
     def _compare_fold(
-        self, model: Any, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
+        self, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
     ) -> Fold:
         """Fit a clone to some instances, and return what it says of the others."""
         of_train, of_others = (
             None if weights is None else weights[rows] for rows in (train, held_out)
         )
         known = take_rows(X, train), take_rows(y, train)
-        fitted = self._fit_model(model, *known, of_train)
+        fitted = self._fit_model(*known, of_train)
         others = take_rows(X, held_out), take_rows(y, held_out)
         return self._compare(fitted, *others, of_others)
 

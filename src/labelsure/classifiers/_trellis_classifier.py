@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,10 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    LinearForm,
     LinearWeights,
     append_labels,
-    choose_probes,
     fit_learners,
     positive_probability,
-    read_linear_form,
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
@@ -39,29 +35,11 @@ CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
 
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 
-Placement = Callable[
-    [Labelsets, Floats | None, Parents, np.random.RandomState], NDArray[np.integer[Any]]
-]
+NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1))
+"""Left, upper and upper left: how many rows and columns away parents are, by priority."""
 
-
-def _no_parents(row: int, column: int) -> list[tuple[int, int]]:
-    return []
-
-
-def _left_and_upper(row: int, column: int) -> list[tuple[int, int]]:
-    return [(row, column - 1), (row - 1, column)]
-
-
-def _left_upper_and_diagonal(row: int, column: int) -> list[tuple[int, int]]:
-    return [*_left_and_upper(row, column), (row - 1, column - 1)]
-
-
-DENSITIES: dict[int, Callable[[int, int], list[tuple[int, int]]]] = {
-    0: _no_parents,
-    1: _left_and_upper,
-    2: _left_upper_and_diagonal,
-}
-"""For each density the neighbours that a place depends on, those outside of the grid included."""
+N_PARENTS = {0: 0, 1: 2, 2: 3}
+"""How many of these neighbours a label depends on, for each density."""
 
 
 def choose_width(n_labels: int) -> int:
@@ -77,14 +55,15 @@ def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
     >>> make_grid_parents(4, width=2, density=1)
     ((), (0,), (0,), (2, 1))
     """
-    neighbours = DENSITIES[density]
+    near = NEIGHBOURS[: N_PARENTS[density]]
+    places = [divmod(j, width) for j in range(n_labels)]
     return tuple(
         tuple(
-            row * width + column
-            for row, column in neighbours(*divmod(j, width))
-            if row >= 0 and column >= 0
+            (row + up) * width + column + left
+            for up, left in near
+            if row + up >= 0 and column + left >= 0
         )
-        for j in range(n_labels)
+        for row, column in places
     )
 
 
@@ -122,22 +101,6 @@ def place_by_information(information: Floats, parents: Parents, corner: int) -> 
     return np.array(order, dtype=np.intp)
 
 
-def _by_information(
-    Y: Labelsets, weights: Floats | None, parents: Parents, generator: np.random.RandomState
-) -> NDArray[np.integer[Any]]:
-    corner = int(generator.randint(Y.shape[1]))
-    return place_by_information(mutual_information(Y, weights), parents, corner)
-
-
-def _at_random(
-    Y: Labelsets, weights: Floats | None, parents: Parents, generator: np.random.RandomState
-) -> NDArray[np.integer[Any]]:
-    return generator.permutation(Y.shape[1])
-
-
-_PLACEMENTS: dict[str, Placement] = {"mutual_info": _by_information, "random": _at_random}
-
-
 class ClassifierTrellis(LabelsetClassifier):
     """Classifier trellis: labels in a grid, each depends on its left and upper neighbours.
 
@@ -171,8 +134,10 @@ class ClassifierTrellis(LabelsetClassifier):
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
         The columns of a DataFrame Y, otherwise None.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_features_in_
+        Number of columns of X in `fit`.
+    feature_names_in_
+        Names of these columns, if X was a DataFrame.
 
     See Also
     --------
@@ -195,9 +160,7 @@ class ClassifierTrellis(LabelsetClassifier):
            [1, 0]])
     """
 
-    # None where not all learners are linear, and in models saved before it was kept: each learner
-    # is then asked by itself, for every batch.
-    _linear_weights: LinearWeights | None = None
+    _linear_weights: LinearWeights | None  # None where not all learners are linear
 
     def __init__(
         self,
@@ -225,7 +188,7 @@ class ClassifierTrellis(LabelsetClassifier):
             if self.width is None
             else read_whole_number(self.width, "width", hint="Exact answers cost 2**width.")
         )
-        density = read_whole_number(self.density, "density", 0, max(DENSITIES))
+        density = read_whole_number(self.density, "density", 0, max(N_PARENTS))
         self.parents_ = make_grid_parents(Y.shape[1], width, density)
         self.order_ = self._place(Y, sample_weight, generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
@@ -245,8 +208,10 @@ class ClassifierTrellis(LabelsetClassifier):
     ) -> NDArray[np.integer[Any]]:
         if not isinstance(self.placement, str):
             return check_label_order(self.placement, Y.shape[1], name="placement")
-        place = _PLACEMENTS[read_choice(self.placement, "placement", _PLACEMENTS)]
-        return place(Y, weights, self.parents_, generator)
+        if read_choice(self.placement, "placement", ("mutual_info", "random")) == "random":
+            return generator.permutation(Y.shape[1])
+        corner = int(generator.randint(Y.shape[1]))
+        return place_by_information(mutual_information(Y, weights), self.parents_, corner)
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
@@ -289,18 +254,8 @@ def _parent_states(n_parents: int) -> Labelsets:
 
 
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
-    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents).
-
-    Never quite 0 or 1: where the learner is linear as close as a double is, elsewhere by the floor.
-    """
+    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
     n_states, states = 2**n_parents, _parent_states(n_parents)
-    probes = choose_probes(X)
-    form = read_linear_form(learner, append_labels(X[probes], states[probes % n_states]))
-    if form is not None:
-        of_features = LinearForm(form.weights[: X.shape[1]], form.intercept)
-        of_states = states @ form.weights[X.shape[1] :]
-        p = expit(of_features.logits(X)[:, np.newaxis] + of_states)
-        return np.asarray(p.clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE))
     stack = sp.vstack if sp.issparse(X) else np.vstack
     features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
     p = clip_certain(positive_probability(learner, features))

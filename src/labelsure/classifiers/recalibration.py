@@ -65,25 +65,40 @@ def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
 
 
 class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
-    """A change of distributions, fitted to some whose truth is known.
+    """Base class: a change of distributions that is fitted to labelled instances.
 
     A kind says how it learns (`_learn`) and what it then does to distributions (`_apply`).
 
     Parameters
     ----------
     gate
-        Whether what was learned is kept only if it raises the log-probability of the truth on
-        instances that it was not learned from: by five folds, the 95 % interval of the mean gain
-        being above 0. Otherwise distributions stay as they are.
+        Whether the recalibration is kept only if it raises the log-probability of the truth on
+        held-out instances: in five-fold cross-validation, the 95% interval of the mean gain must
+        lie above 0. Otherwise distributions stay unchanged.
     """
 
     _title = "A recalibration"
+    _fitted: tuple[str, ...] = ()  # the attributes that `_learn` returns
 
     def __init__(self, gate: bool = True) -> None:
         self.gate = gate
 
     def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
-        """Learn from distributions whose truth is known."""
+        """Fit to distributions whose truth is known.
+
+        Parameters
+        ----------
+        dist
+            (n) distributions of instances that the classifier was not trained on.
+        Y
+            (n, L) their true labelsets.
+        sample_weight
+            (n,) weights of the instances; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
         return self.fit_parts([dist], [Y], None if sample_weight is None else [sample_weight])
 
     def fit_parts(
@@ -92,7 +107,21 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         Ys: Sequence[Any],
         sample_weights: Sequence[Any] | None = None,
     ) -> Self:
-        """Learn from several batches together, such as those of the folds of a cross-validation."""
+        """Fit to several batches together, such as the out-of-fold predictions of each fold.
+
+        Parameters
+        ----------
+        dists
+            One batch of distributions for each part.
+        Ys
+            Their true labelsets.
+        sample_weights
+            Their weights; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
         self._check_parameters()
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_, self.n_labels_ = _common_labels(parts)
@@ -105,14 +134,25 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_samples_ = sum(len(part.dist) for part in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
-        self.learned_ = self._learn(parts)
+        for name, value in zip(self._fitted, self._learn(parts), strict=True):
+            setattr(self, name, value)
         self._measure_gain(parts)
         self.is_kept_ = not self.gate or self._passes()
         self._check_learned()
         return self
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return recalibrated distributions: the same ones, if what was learned is not kept."""
+        """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
+
+        Parameters
+        ----------
+        dist
+            Distributions of the kind that was fitted.
+
+        Returns
+        -------
+        LabelsetDistribution
+        """
         check_is_fitted(self, "is_kept_")
         check_distribution(dist)
         fitted = f"the fitted {type(self).__name__}"
@@ -122,10 +162,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         if not self.is_kept_:
             return dist
         self._check_kind(dist)
-        return self._apply(dist, self.learned_)
+        return self._apply(dist, tuple(getattr(self, name) for name in self._fitted))
 
     @abstractmethod
-    def _learn(self, parts: list[Part]) -> Any:
+    def _learn(self, parts: list[Part]) -> tuple[Any, ...]:
         """Return what some instances teach."""
 
     @abstractmethod
@@ -165,7 +205,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             )
 
     def _measure_gain(self, parts: list[Part]) -> None:
-        """Set the mean gain of log P(truth) on instances not learned from, and its interval."""
+        """Set the mean gain of log P(truth) on held-out instances, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
         folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
         gains, judged = [], []
@@ -189,14 +229,13 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __str__(self) -> str:
         check_is_fitted(self, "is_kept_")
-        kept = "kept" if self.is_kept_ else "not kept, distributions stay as they are"
+        kept = "kept" if self.is_kept_ else "not kept, distributions stay unchanged"
         reason = "" if self.gate else ", whatever it gains"
         left_out = f", {self.n_impossible_} left out" if self.n_impossible_ else ""
         return (
-            f"{self._title}{self._describe_learned()}: {kept}{reason}. The truth's mean "
-            f"log-probability gains {self.gain_:+.4f} on instances not learned from, 95 % interval "
-            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f} ({self.n_samples_} instances"
-            f"{left_out})."
+            f"{self._title}{self._describe_learned()}: {kept}{reason}. Mean gain in the truth's "
+            f"log-probability on held-out rows: {self.gain_:+.4f} (95% interval "
+            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f}, n = {self.n_samples_:,}{left_out})."
         )
 
 
@@ -313,14 +352,16 @@ class TemperatureScaling(Recalibration):
     >>> round(scaling.temperature_, 2)
     3.02
     >>> print(scaling)
-    Temperature scaling, temperature 3.016: kept. The truth's mean log-probability gains +0.707...
+    Temperature scaling, temperature 3.016: kept. Mean gain in the truth's log-probability on
+    held-out rows: +0.707...
     >>> scaling.transform(dist).marginals()[0].round(2), dist.marginals()[0].round(2)
     (array([0.53, 0.47, 0.65, 0.53]), array([0.59, 0.4 , 0.87, 0.58]))
     """
 
-    _title = "Temperature scaling"
+    _title, _fitted = "Temperature scaling", ("found_temperature_",)
+    found_temperature_: float
 
-    def _learn(self, parts: list[Part]) -> float:
+    def _learn(self, parts: list[Part]) -> tuple[float]:
         by_temperature = [part.dist._tempered_log_prob(part.truth) for part in parts]
         _, weights = join_truth(parts)
 
@@ -335,34 +376,29 @@ class TemperatureScaling(Recalibration):
         # 1 and the limits themselves, where these are as good.
         for log_known, known in zip((0.0, *LOG_LIMITS), (1.0, LEAST, LARGEST), strict=True):
             if loss(log_known) <= search.fun + SAME:
-                return known
-        return math.exp(search.x)
+                return (known,)
+        return (math.exp(search.x),)
 
-    def _apply(self, dist: LabelsetDistribution, learned: float) -> LabelsetDistribution:
-        return dist.temper(learned)
+    def _apply(self, dist: LabelsetDistribution, learned: tuple[float]) -> LabelsetDistribution:
+        return dist.temper(*learned)
 
-    def _log_prob(self, part: Part, learned: float) -> Floats:
+    def _log_prob(self, part: Part, learned: tuple[float]) -> Floats:
         # In logs: what underflows in an array of probabilities is finite so.
-        return part.dist._tempered_log_prob(part.truth)(learned)
+        return part.dist._tempered_log_prob(part.truth)(*learned)
 
     def _check_learned(self) -> None:
         if self._is_at_limit:
             warn(
-                f"The temperature is at its limit, {self.learned_:g}: one beyond would be more "
-                "likely still. Check that the model was not trained on these instances, or fit to "
-                "more.",
+                f"The temperature is at its limit, {self.found_temperature_:g}: one beyond would "
+                "be more likely still. Check that the model was not trained on these instances, or "
+                "fit to more.",
                 UserWarning,
             )
 
     @property
-    def found_temperature_(self) -> float:
-        """The temperature with the highest likelihood, kept or not."""
-        check_is_fitted(self, "is_kept_")
-        return float(self.learned_)
-
-    @property
     def temperature_(self) -> float:
         """The temperature that is used: 1 where none is kept."""
+        check_is_fitted(self, "is_kept_")
         return self.found_temperature_ if self.is_kept_ else 1.0
 
     @property
@@ -386,10 +422,10 @@ MOST_STEPS, MOST_HALVINGS, SMALL_STEP = 100, 40, 1e-10
 
 
 class LabelwiseCalibration(Recalibration):
-    """Calibrate the probability of each label by itself. For `IndependentLabels`.
+    """Calibrate the probability of each label by Platt scaling. For `IndependentLabels`.
 
-    Platt scaling: a slope and an intercept for the logit of each label, shrunk towards those of all
-    labels together, so that rare labels borrow strength from the others.
+    Each label gets a slope and an intercept for its logit, shrunk towards those of all labels
+    together, so that rare labels borrow strength from the others.
 
     For chains, put scikit-learn's `CalibratedClassifierCV` into the base learner instead, e.g.
     ``EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression()))``.
@@ -397,15 +433,21 @@ class LabelwiseCalibration(Recalibration):
     Parameters
     ----------
     gate
-        Whether all labels are calibrated only if that raises the mean log-probability of the truth
-        on held-out instances by more than one standard error.
+        Whether the calibration is kept only if it raises the mean log-probability of the truth on
+        held-out instances by more than one standard error.
 
     Attributes
     ----------
     curves_
         (2, L) slope and intercept of the logit of each label.
-    is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `TemperatureScaling`.
+    is_kept_
+        Whether the recalibration is used.
+    gain_, gain_low_, gain_high_
+        Mean gain in the log-probability of the truth on held-out instances, and its 95% interval.
+    n_samples_
+        Size of the calibration set.
+    n_impossible_
+        Number of instances left out because their truth has probability 0.
 
     See Also
     --------
@@ -429,7 +471,8 @@ class LabelwiseCalibration(Recalibration):
     (array([0.53, 0.5 ]), array([0.528, 0.498]))
     """
 
-    _title = "A calibration of each label"
+    _title, _fitted = "A calibration of each label", ("curves_",)
+    curves_: Floats
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
@@ -440,7 +483,7 @@ class LabelwiseCalibration(Recalibration):
                 "`TemperatureScaling`."
             )
 
-    def _learn(self, parts: list[Part]) -> Floats:
+    def _learn(self, parts: list[Part]) -> tuple[Floats]:
         logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         counts = np.ones(len(Y)) if weights is None else weights
@@ -458,20 +501,15 @@ class LabelwiseCalibration(Recalibration):
         penalties = np.stack(
             [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
         )
-        return _fit_sigmoids(logits, targets, counts, pooled, penalties)
+        return (_fit_sigmoids(logits, targets, counts, pooled, penalties),)
 
-    def _apply(self, dist: LabelsetDistribution, learned: Floats) -> LabelsetDistribution:
-        logits = (learned[0] * read_logits(dist) + learned[1]).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+    def _apply(self, dist: LabelsetDistribution, learned: tuple[Floats]) -> LabelsetDistribution:
+        slopes, intercepts = learned[0]
+        logits = (slopes * read_logits(dist) + intercepts).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
         return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
 
     def _passes(self) -> bool:
         return self.gain_ > (self.gain_ - self.gain_low_) / n_standard_errors(self.n_samples_)
-
-    @property
-    def curves_(self) -> Floats:
-        """Slope and intercept of the logit of each label, (2, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_)
 
 
 def _fit_sigmoids(
@@ -519,27 +557,40 @@ def read_logits(dist: LabelsetDistribution) -> Floats:
 
 
 class ChainDependence(Recalibration):
-    """Let each label depend on those before it, beside what was known of it: one chain.
+    """Add label dependence to marginals: each label depends on those before it.
 
-    The log-odds of a label become a * its old ones + b + a sum of weights of the labels before it
-    that are set, by logistic regressions. This recalibrates the labels as well. For
-    `IndependentLabels`, which become a `ChainMixture`.
+    For `IndependentLabels`; the result is a `ChainMixture`. The log-odds of a label become a * its
+    old ones + b + the weights of earlier labels that are present, by logistic regressions. This
+    recalibrates the labels as well.
 
     Parameters
     ----------
     C
-        Of the logistic regressions: smaller means smaller weights.
+        Inverse strength of the ridge penalty of the logistic regressions.
     gate
-        As for `TemperatureScaling`: without a gain on instances held out labels stay independent.
+        Whether the chain is kept only if it raises the log-probability of the truth on held-out
+        instances: in five-fold cross-validation, the 95% interval of the mean gain must lie above
+        0. Otherwise labels stay independent.
 
     Attributes
     ----------
     curves_
         (2, L) a and b.
     weights_
-        (L, L) weights_[j, k] is what label k < j, set, adds to the log-odds of label j.
-    is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `TemperatureScaling`.
+        (L, L) what label k < j adds to the log-odds of label j if it is present, in row j.
+    is_kept_
+        Whether the recalibration is used.
+    gain_, gain_low_, gain_high_
+        Mean gain in the log-probability of the truth on held-out instances, and its 95% interval.
+    n_samples_
+        Size of the calibration set.
+    n_impossible_
+        Number of instances left out because their truth has probability 0.
+
+    See Also
+    --------
+    LabelwiseCalibration : Calibrates labels and leaves them independent.
+    RecalibratedClassifier : Fits it by `method="dependence"`.
 
     Examples
     --------
@@ -552,7 +603,7 @@ class ChainDependence(Recalibration):
     (True, True)
     """
 
-    _title = "A chain over the labels"
+    _title, _fitted = "A chain over the labels", ("curves_", "weights_")
 
     def __init__(self, C: float = 1.0, gate: bool = True) -> None:
         super().__init__(gate)
@@ -592,18 +643,6 @@ class ChainDependence(Recalibration):
         chain = LinearChain(range(dist.n_labels), base, links)
         return ChainMixture([chain], dist.label_names)._with_index(dist.index)
 
-    @property
-    def curves_(self) -> Floats:
-        """Slope and intercept of the log-odds that each label had, (2, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[0])
-
-    @property
-    def weights_(self) -> Floats:
-        """How much each label k < j, set, adds to the log-odds of label j, (L, L)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[1])
-
 
 class VoteSmoothing(Recalibration):
     """Smooth the shares of few votes towards the prevalence of each label.
@@ -642,12 +681,13 @@ class VoteSmoothing(Recalibration):
     >>> votes = LabelsetTable.from_samples(draws[:, :3])
     >>> smoothing = VoteSmoothing().fit(votes, draws[:, 3])
     >>> print(smoothing)
-    Vote smoothing, strength ...: kept. The truth's mean log-probability gains ...
+    Vote smoothing, strength ...: kept. Mean gain in the truth's log-probability ...
     >>> smoothing.transform(votes)
     SmoothedTable(n_samples=300, n_labels=3)
     """
 
-    _title = "Vote smoothing"
+    _title, _fitted = "Vote smoothing", ("strength_", "prevalence_")
+    strength_: float
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not _are_votes(dist):
@@ -683,18 +723,6 @@ class VoteSmoothing(Recalibration):
         rest = dist.marginals() * (1 - share)[:, np.newaxis] + np.outer(share, prevalence)
         smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
         return SmoothedTable(table, smooth, share)
-
-    @property
-    def strength_(self) -> float:
-        """How many votes the prevalence is worth."""
-        check_is_fitted(self, "is_kept_")
-        return float(self.learned_[0])
-
-    @property
-    def prevalence_(self) -> Floats:
-        """Prevalence of each label in the calibration set, (L,)."""
-        check_is_fitted(self, "is_kept_")
-        return np.asarray(self.learned_[1])
 
     def _describe_learned(self) -> str:
         return f", strength {self.strength_:.3g}"

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from labelsure._runtime.storage import first_line
-from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
+from labelsure.cli import _data, _models, _monitor, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
 from labelsure.cli._interrupts import Interrupts
 from labelsure.cli._options import OPTIONS, app
@@ -31,6 +31,7 @@ labelsure says how accurate multi-label predictions are expected to be, row by r
 
   train, calibrate         a model from a table, or around another system's predictions
   score, estimate, report  what its predictions for new rows are worth
+  monitor                  whether anything has changed since
   study, data              compare measures of confidence on many data sets
 
 Try:  labelsure demo

@@ -138,6 +138,7 @@ def write_page(
     output: FinishedOutput,
     read: Iterable[AnyPath],
     make_page: Callable[[], tuple[Any, str]],
+    name: str = "Shift",
 ) -> None:
     """Write a page unless it is there, and say where; `make_page` also returns what to print."""
     from labelsure._runtime.storage import check_output_file
@@ -156,5 +157,5 @@ def write_page(
         print_json({"out": str(given.out), "said": said, "is_new": found is None})
     elif not given.quiet:
         done = "" if found is None else NOTHING_TO_DO
-        facts = [("Shift", said), ("Report", str(given.out)), ("", done)]
+        facts = [(name, said), ("Report", str(given.out)), ("", done)]
         print_facts(facts, stderr=is_stdout)

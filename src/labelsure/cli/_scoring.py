@@ -253,10 +253,11 @@ def _plain_fields(found: Estimate) -> dict[str, Any]:
 
 
 @command(
-    f"model inputs out truth {SOURCES} title open_cost trust overwrite as_json quiet",
+    f"model inputs out truth {SOURCES} show title open_cost trust overwrite as_json quiet",
     group=MODELS,
     inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
     out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
+    show=option(str, "--show", "Columns that the page may show, with commas; else none."),
     truth=option(str, "--truth", "A table of the input's true labels."),
     label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
 )
@@ -265,7 +266,7 @@ def report(given: Given) -> None:
 
     [bold]Examples[/bold]
 
-    labelsure report tickets.labelsure new.csv --out report.html
+    labelsure report tickets.labelsure new.csv --show subject,message --out report.html
 
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
@@ -283,6 +284,7 @@ def report(given: Given) -> None:
             page = report_files(
                 given.model,
                 inputs,
+                show=given.show.split(",") if given.show else (),
                 trust=given.trust or (),
                 **choose(given, f"truth {SOURCES} title open_cost"),
             )

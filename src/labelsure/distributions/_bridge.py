@@ -146,44 +146,96 @@ class LabelsetDistribution(ABC):
 
         Parameters
         ----------
-        Y, name
-            (n, L) zeros and ones, also sparse, or label names for each instance; what the caller
-            calls it. The columns of a DataFrame are compared by name, its rows by index, an array
-            by position.
+        Y
+            (n, L) zeros and ones, also sparse, or a list of label names for each instance. The
+            columns of a DataFrame are matched by name, its rows by index; an array is matched by
+            position.
+        name
+            Name of `Y` in error messages.
+
+        Returns
+        -------
+        numpy.ndarray or scipy.sparse.csr_array of shape (n, L)
+            Zeros and ones.
         """
         return align_labelsets(Y, self, name=name, sparse=self.sparse_rows)
 
     def marginals(self) -> Floats:
-        """Return P(y_j = 1), shape (n, L)."""
+        """Return the probability of each label.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, L)
+            P(y_j = 1).
+        """
         return self._marginals()
 
     def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L).
+        """Return the probability of each label with bounds.
 
-        Where they come from draws, all labels of an instance are within them with 95% confidence.
+        Returns
+        -------
+        Expected
+            `value`, `low` and `high`, each (n, L). Where marginals come from draws, all labels of
+            an instance lie within the bounds with 95% confidence; elsewhere the bounds are the
+            value.
         """
         return self._marginal_bounds()
 
     def log_prob(self, Y: Any) -> Floats:
-        """Return the log-probability of one labelset, (n, L), for each instance, shape (n,)."""
-        return self._log_prob(self.align(Y, "Y"))
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
-        return self._mode()
-
-    def profile(self) -> Profile:
-        """Return the four numbers that give all candidates."""
-        return self._profile_and_mode()[0]
-
-    def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
-        """Return the same distributions, computed in another way.
+        """Return the log-probability of one labelset for each instance.
 
         Parameters
         ----------
-        **settings
-            engine, tolerance, mass, budget: how a `ChainMixture` computes and when it stops, see
-            `labelsure.distributions.Engine`. The other kinds are always exact.
+        Y
+            (n, L) labelsets, in any form that `align` takes.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Natural logarithms; minus infinity for impossible labelsets.
+        """
+        return self._log_prob(self.align(Y, "Y"))
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelset of each instance; on a tie the lowest code.
+
+        Returns
+        -------
+        numpy.ndarray or scipy.sparse.csr_array of shape (n, L)
+            Zeros and ones.
+        """
+        return self._mode()
+
+    def profile(self) -> Profile:
+        """Return the four numbers that all confidence candidates are computed from.
+
+        Returns
+        -------
+        Profile
+            Log-probabilities of the two most probable labelsets, Shannon entropy and log-collision
+            probability, each (n,), with bounds in `low` and `high`.
+        """
+        return self._profile_and_mode()[0]
+
+    def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
+        """Return the same distributions with other settings of inference.
+
+        Only a `ChainMixture` has engines; all other kinds are always exact.
+
+        Parameters
+        ----------
+        engine
+            "auto", "dense" (all 2**L probabilities), "certified" (enumeration with bounds) or
+            "sampled".
+        tolerance
+            Width of a certified interval at which the search stops.
+        sampled_tolerance
+            Width of a 95% sampling interval at which drawing stops.
+        mass
+            Also stop once labelsets of this total probability were found; None for no such stop.
+        budget
+            Labelsets examined per instance at most.
         """
         return self._with_engine(settings)
 
@@ -193,7 +245,12 @@ class LabelsetDistribution(ABC):
         Parameters
         ----------
         k
-            From 1 to 2**L. Beyond the support of a distribution they have probability 0.
+            From 1 to 2**L. Beyond the support of a distribution labelsets have probability 0.
+
+        Returns
+        -------
+        TopLabelsets
+            `labelsets`, (n, k, L), and their `probabilities`, (n, k).
         """
         read_whole_number(k, "k", most=2 ** min(self.n_labels, 62))
         check_size(
@@ -204,13 +261,19 @@ class LabelsetDistribution(ABC):
         return self._top(int(k))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
-        """Draw labelsets, shape (n, size, L).
+        """Draw labelsets.
 
         Parameters
         ----------
-        size, random_state
-            How many for each instance; seed, generator or None. The same seed gives the same draws
-            on any number of threads.
+        size
+            Number of draws for each instance.
+        random_state
+            Seed, generator or None. The same seed gives the same draws on any number of threads.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, size, L)
+            Zeros and ones.
         """
         read_whole_number(size, "size", 0)
         check_size(
@@ -232,22 +295,24 @@ class LabelsetDistribution(ABC):
         return draws
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
-        """Return the expected accuracy of given labelsets under the distribution, with bounds.
+        """Return the expected accuracy of given labelsets, with bounds.
 
-        `labelsure.expected_accuracy` is the function for users.
+        `labelsure.expected_accuracy` is the usual way to call it.
 
         Parameters
         ----------
         metric
-            A name or a function of (tp, fp, fn, tn).
+            "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+            (tp, fp, fn, tn).
         Y_pred
-            (n, L) zeros and ones; or (n, g, L), g guesses for each instance.
+            (n, L) zeros and ones, or (n, g, L): g guesses for each instance.
         empty
-            The Jaccard and F1 of two empty labelsets.
+            Value of Jaccard and F1 for two empty labelsets.
 
         Returns
         -------
-        Values and bounds of shape (n,), or (n, g)
+        Expected
+            `value`, `low` and `high`, each (n,), or (n, g) for guesses.
         """
         metric, empty = get_metric(metric), check_empty(empty)
         if count_axes(Y_pred) != 3:
@@ -258,18 +323,28 @@ class LabelsetDistribution(ABC):
         return self._expected(metric, given, empty)
 
     def temper(self, temperature: float) -> LabelsetDistribution:
-        """Return these distributions with another temperature: logits are divided by it.
-
-        A temperature divides what a kind is made of. `IndependentLabels`: the logit of each label.
-        `ChainMixture`, `TrellisDistribution`: the logit of each label given those before it.
-        `DenseDistribution`, `LabelsetTable`: the log-probabilities of labelsets, which are then
-        normalised, so that labelsets keep their order. Mixtures and `SmoothedTable`: those of all
-        parts, whose weights stay. `labelsure.TemperatureScaling` fits it.
+        """Return these distributions with their logits divided by a temperature.
 
         Parameters
         ----------
         temperature
-            Above 0. Above 1 distributions become flatter, below 1 sharper; 1 changes nothing.
+            Positive. Above 1 distributions become flatter, below 1 sharper; 1 changes nothing.
+
+        Returns
+        -------
+        LabelsetDistribution
+            A new batch.
+
+        See Also
+        --------
+        TemperatureScaling : Fits the temperature.
+
+        Notes
+        -----
+        What is divided depends on the kind: the logit of each label (`IndependentLabels`),
+        the logit of each label given its predecessors (`ChainMixture`, `TrellisDistribution`), or
+        the log-probability of each labelset, normalised again (`DenseDistribution`,
+        `LabelsetTable`). Mixtures and `SmoothedTable` temper all their parts and keep the weights.
 
         Examples
         --------
@@ -283,7 +358,18 @@ class LabelsetDistribution(ABC):
         return self._temper(float(temperature))._with_index(self._index)
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
-        """Return all probabilities, (n, 2**L) in the order of the codes; at most `max_bytes`."""
+        """Return the probabilities of all labelsets.
+
+        Parameters
+        ----------
+        max_bytes
+            Largest size of the array; a larger one is refused (`TooLargeError`).
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, 2**L)
+            In the order of the codes: label j is bit j.
+        """
         check_size(
             max(len(self), 1) * 8 * 2**self.n_labels,  # no array has that many columns, even empty
             f"All 2**{self.n_labels} probabilities of {len(self)} instances",
@@ -301,25 +387,44 @@ class LabelsetDistribution(ABC):
         probabilities: bool | None = None,
         sep: str | None = None,
     ) -> pd.DataFrame:
-        """Return the mode and what is known of it as a table, see `docs/howto/tables_and_plots.md`.
+        """Return the most probable labelset of each instance and its confidence as a table.
 
         Parameters
         ----------
         k
-            How many of the most probable labelsets to add; not more than there are.
+            Number of most probable labelsets to add as columns.
         candidates
-            As for `labelsure.confidence`; [] for none.
+            Names of confidence candidates to add; None for the seven of the paper, [] for none.
         probabilities
-            Whether to add a column for each label; None means yes, but for sparse labels.
+            Whether to add a column for each label; None means yes, except for sparse labels.
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per instance, with the index of the distribution.
         """
         if probabilities is None:
             probabilities = not self.sparse_rows
         return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
 
     def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the k most probable labelsets of one instance, by its position, as bars."""
+        """Draw the most probable labelsets of one instance as bars.
+
+        Parameters
+        ----------
+        row
+            Position of the instance.
+        k
+            Number of labelsets.
+        ax
+            Axes to draw into; None for a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         return plot_instance(self, row, k, ax)
 
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.

@@ -542,9 +542,13 @@ class SparseIndependentLabels(Independent):
         indices
             (n, k) the listed labels of each instance, in any order; -1 where it has fewer.
         scores
-            (n, k) how probable each of them is.
-        n_labels, floor, label_names
-            As for the class.
+            (n, k) probability of each of them.
+        n_labels
+            Number of labels, listed or not.
+        floor
+            Probability of each label that is not listed, below 1/2.
+        label_names
+            One for each label; None for none.
 
         Examples
         --------
@@ -572,8 +576,12 @@ class SparseIndependentLabels(Independent):
         logits
             (n, L) log of the odds P(y_j = 1) / P(y_j = 0), sparse. A zero that is stored is a label
             of probability 1/2; what is not stored has the floor.
-        n_labels, floor, label_names
-            As for the class.
+        n_labels
+            Number of labels; None for the columns of `logits`.
+        floor
+            Probability of each label that is not listed, below 1/2.
+        label_names
+            One for each label; None for none.
         """
         rows = read_listed(logits, n_labels, "logits")
         if np.isnan(rows.data).any():

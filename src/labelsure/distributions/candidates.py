@@ -352,6 +352,20 @@ def get_candidate(name: str) -> Candidate:
     return CANDIDATES[name]
 
 
+def full_name(name: str) -> str:
+    """Return what a candidate is called for people; other names stay as they are.
+
+    Examples
+    --------
+    >>> full_name("SE"), full_name("P(urgent)")
+    ('Shannon entropy (SE)', 'P(urgent)')
+    """
+    titles = {"HP": "Highest probability", "ME": "Min-entropy", "MIX": "All together"}
+    if name not in CANDIDATES and name not in titles:
+        return name
+    return f"{titles.get(name) or CANDIDATES[name].title.capitalize()} ({name})"
+
+
 def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names that rank alike, by the first of them.
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.special import stdtrit
 
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats
-from labelsure.metrics.mean_tests import dispersion_ratio
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
@@ -54,13 +52,9 @@ class Estimate:
 
     Examples
     --------
-    `AccuracyEstimator.estimate` returns one; here nothing is fitted.
-
-    >>> from labelsure import AccuracyEstimator, IndependentLabels
-    >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
-    >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist, shift="ignore")
-    >>> print(batch)
-    Mean Hamming 0.850 (95% interval 0.780 to 0.920, n = 100; not calibrated).
+    >>> from labelsure import Estimate
+    >>> print(Estimate(0.57, 0.552, 0.588, 2158, level=0.95, spread=0.2, quantity="mean F1"))
+    Mean F1 0.570 (95% interval 0.552 to 0.588, n = 2,158).
     """
 
     mean: float
@@ -91,40 +85,6 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Dispersion:
-    """How far accuracies scatter around their estimates, relative to a coin's variance p(1 - p).
-
-    Parameters
-    ----------
-    ratio
-        Of the squared residuals to those of coins with the same probabilities.
-    n_samples
-        How many residuals it rests on; infinite where it is assumed.
-    """
-
-    ratio: float = 1.0
-    n_samples: float = np.inf
-
-    @classmethod
-    def of_residuals(cls, estimated: Floats, accuracy: Floats) -> Dispersion:
-        """Measure it on labelled instances, estimated by models that were not fitted to them."""
-        coins = float((estimated * (1 - estimated)).sum())
-        residuals = float(((accuracy - estimated) ** 2).sum())
-        return cls(float(dispersion_ratio(coins, residuals)), float(len(estimated)))
-
-    def mean_variance(self, coins: float) -> float:
-        """Return the mean variance of accuracies around their estimates.
-
-        An estimate p from n instances is moved off the edges as by one success and one failure
-        more, to (n p + 1) / (n + 2): n successes of n do not prove certainty.
-        """
-        n = self.n_samples
-        if np.isfinite(n):
-            coins = (n**2 * coins + n + 1) / (n + 2) ** 2
-        return self.ratio * coins
-
-
-@dataclass(frozen=True)
 class BatchSums:
     """What the estimate of a batch follows from: sums, so that a batch can be seen in parts.
 
@@ -140,13 +100,6 @@ class BatchSums:
         The sum of (p - mean)**2.
     slopes
         (m,) what a model of accuracy needs to say how well the mean is known.
-
-    Examples
-    --------
-    >>> whole, none = np.array([0.2, 0.4, 0.9]), np.empty(0)
-    >>> first, last = BatchSums.of(whole[:1], none), BatchSums.of(whole[1:], none)
-    >>> round((first + last).deviations, 6) == round(BatchSums.of(whole, none).deviations, 6)
-    True
     """
 
     n_samples: int
@@ -179,22 +132,23 @@ class BatchSums:
 
 
 def mean_interval(
-    sums: BatchSums,
-    dispersion: Dispersion,
-    fit_variance: float | None,
-    level: float,
+    sums: BatchSums, ratio: float, n_fitted: int, fit_variance: float, level: float
 ) -> Estimate:
-    """Return the mean of the estimates with an interval for the batch's mean accuracy."""
+    """Return the mean of the estimates with an interval for the batch's mean accuracy.
+
+    Accuracies scatter around their estimates by `ratio` times a coin's variance p(1 - p), measured
+    on `n_fitted` rows. Each p is moved off the edges as by one success and one failure more: n
+    successes of n do not prove certainty.
+    """
     check_level(level)
-    n_samples, coins = sums.n_samples, sums.coins / sums.n_samples
-    single = dispersion.mean_variance(coins)
-    variance = single / n_samples
-    if fit_variance is not None:
-        # A mean cannot be known better than from as many instances as were fitted to.
-        variance += max(fit_variance, single / dispersion.n_samples)
+    n_samples = sums.n_samples
+    coins = (n_fitted**2 * sums.coins / n_samples + n_fitted + 1) / (n_fitted + 2) ** 2
+    single = ratio * coins
+    # A mean cannot be known better than from as many instances as were fitted to.
+    variance = single / n_samples + max(fit_variance, single / n_fitted)
     mean = sums.total / n_samples
-    # The variance itself is estimated, from as many residuals; infinitely many are a normal law.
-    margin = float(stdtrit(max(dispersion.n_samples - 1, 1), (1 + level) / 2)) * variance**0.5
+    # The variance itself is estimated, from as many residuals.
+    margin = float(stdtrit(max(n_fitted - 1, 1), (1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread)

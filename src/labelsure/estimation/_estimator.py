@@ -10,54 +10,43 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from labelsure._runtime.arguments import read_choice, read_number
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._batch_estimates import BatchSums, Dispersion, Estimate, mean_interval
-from labelsure.estimation._features import (
+from labelsure.estimation._accuracy_model import (
+    EXPECTED,
     FREQUENCY,
-    SHARPER,
+    RidgeModel,
     check_features,
-    check_same_decisions,
     feature_matrix,
-    read_table,
 )
+from labelsure.estimation._batch_estimates import BatchSums, Estimate, mean_interval
 from labelsure.estimation._label_estimates import (
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
 )
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._models import (
-    ACCURACY_MODELS,
-    C_DEFAULT,
-    EXPECTED,
-    PluginModel,
-    RidgeModel,
-)
 from labelsure.estimation._shift import (
     MIN_ROWS,
-    CalibrationSample,
     ShiftTest,
-    View,
     compare_views,
-    keep_marginals,
+    sample_rows,
     warn_of_shift,
     weigh_by_inputs,
     weighted_interval,
 )
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation.score_table import DECISION_RULE, ESTIMATED, ScoreTable, keep_marginals
+from labelsure.labelsets.rows import differing_rows
+from labelsure.metrics.mean_tests import dispersion_ratio
 from labelsure.metrics.registry import EXACT, PRECISION, RECALL, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.distributions._bridge import LabelsetDistribution
-
-DECISIONS = ("mode", "best")
 COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
@@ -65,7 +54,6 @@ N_FOLDS = 5
 MIN_FOLDED = 20  # instances, below which folds would teach nothing
 
 TOO_FEW = f"fewer than {MIN_ROWS} instances"
-NO_SAMPLE = "the estimator was not fitted"
 CROSS_FITTED = (
     "the model is cross-fitted, so that its calibration set was predicted by other models than the "
     "one that predicts; hold instances out, e.g. by cv=0.4"
@@ -92,39 +80,35 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1].
     features
-        What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
-        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
-        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
-        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
-        and else "full", also on data that did not choose them the sharpest
-        (`docs/dev/features.md`), and calibrated nearly as well as any
-        (`docs/evidence/calibration.md`).
-    model
-        "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
-        accuracy under the distribution, nothing fitted).
+        What the accuracy model is fitted to, one name or several:
+
+        - a candidate: "HP", "TG", "SE", "CE", "ME", "GI" or "CS";
+        - "expected": expected accuracy of the prediction under the distribution;
+        - "n_predicted", "is_empty": number of predicted labels, and whether there are none;
+        - "frequency": how often the predicted labelset occurs in `Y_train`;
+        - "mix": the six candidates of the paper; "full": these with "expected", "n_predicted" and
+          "is_empty"; "sharp": "full" with "frequency".
+
+        None chooses "sharp" if `fit` gets `Y_train`, otherwise "full".
     empty
-        The Jaccard and F1 of two empty labelsets.
-    C
-        Inverse strength of the ridge penalty on standardised features, as scikit-learn's
-        `LogisticRegression` has it.
+        Value of Jaccard and F1 for two empty labelsets.
     random_state
-        Seed of the folds.
-    decision
-        What is judged where no `Y_pred` is given: "mode", the most probable labelset, or "best",
-        the one with the highest expected accuracy.
+        Seed of the folds that measure residuals.
 
     Attributes
     ----------
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        Which predictions were judged in `fit`: "mode", or what the decisions of a table are called.
+        Later predictions must be made in the same way.
     reference_
-        The `Estimate` for the instances that it was fitted to.
+        The `Estimate` for the calibration set.
+    calibration_
+        The `ScoreTable` of the calibration set, with accuracies that models of other rows
+        estimated: what estimators of other metrics and shift tests need.
     labelset_frequencies_
-        The labelsets of the training data and how often each occurs, None without `Y_train`.
+        Labelsets of the training data and how often each occurs; None without `Y_train`.
 
     See Also
     --------
@@ -160,19 +144,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self,
         metric: MetricLike = "jaccard",
         features: str | Sequence[str] | None = None,
-        model: str = "ridge",
         empty: float = 1.0,
-        C: float = C_DEFAULT,
         random_state: int | None = 0,
-        decision: str = "mode",
     ) -> None:
         self.metric = metric
         self.features = features
-        self.model = model
         self.empty = empty
-        self.C = C
         self.random_state = random_state
-        self.decision = decision
 
     def fit(
         self, dist: Any, Y_true: Any = None, Y_pred: Any = None, *, Y_train: Any = None
@@ -187,24 +165,24 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
             (n, L) what was predicted; None means the mode, or what the table was made for.
+            `decide(dist, metric)` has the decisions with the highest expected accuracy.
         Y_train
             (m, L) labelsets of the instances that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
             (`docs/dev/features.md`).
         """
         metric, empty = get_metric(self.metric), check_empty(self.empty)
-        model_class, names = self._model_class(), self._feature_names()
-        if not model_class.learns and names != (EXPECTED,):
-            raise InputError(
-                f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
-                f"expected accuracy itself, got {', '.join(names)}. Use model='ridge'."
-            )
-        read_number(self.C, "C", 0, ends="(]")
-        table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
+        names = check_features("full" if self.features is None else self.features)
+        table = self._read_table(dist, Y_pred, names, Y_true)
         seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
-        if seen is not None and not table.knows_frequencies:
-            table = seen.add_to(table, dist)
-        names = self._feature_names(knows_frequencies=table.knows_frequencies)
+        table = table if seen is None else seen.add_to(table)
+        if self.features is None and table.knows_frequencies:
+            names = check_features("sharp")
+        if FREQUENCY in names and not table.knows_frequencies:
+            raise InputError(
+                "`Y_train` must be given for an estimator that counts labelsets "
+                f"(features={self.features!r}), got None."
+            )
         values = table.accuracy(metric, empty)
         if len(table) < 2:
             raise InputError(
@@ -220,31 +198,29 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         features = feature_matrix(table, names, metric, empty)
         self.labelset_frequencies_, self.features_ = seen, names
         self.decision_ = table.decision_rule or "given"
-        self.model_ = model_class().fit(features, values, self.C)
+        self.model_ = RidgeModel().fit(features, values)
         self.label_calibration_ = None
         if table.knows_labels:
             warn_of_suspect_truth(table)
-            if model_class.learns:
-                self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
-        estimated = self.model_.predict(features)
-        by_others = self._estimate_by_folds(features, values, estimated)
-        self.calibration_sample_ = CalibrationSample.of_fit(table, values, by_others)
+            self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
+        estimated = self._estimate_by_folds(features, values)
+        self.calibration_ = table._keep(estimated)
         # Around estimates that learned from them, accuracies scatter less than those to come will.
-        self.dispersion_ = Dispersion.of_residuals(by_others, values)
-        sums = BatchSums.of(estimated, self.model_.sum_slopes(features))
-        self.reference_ = self._estimate_sums(sums)
+        coins, residuals = estimated * (1 - estimated), (values - estimated) ** 2
+        self.dispersion_ = float(dispersion_ratio(coins.sum(), residuals.sum()))
+        self.reference_ = self._estimate_sums(self._sum_features(features))
         return self
 
-    def _estimate_by_folds(self, features: Floats, values: Floats, estimated: Floats) -> Floats:
+    def _estimate_by_folds(self, features: Floats, values: Floats) -> Floats:
         """Return the estimate of each instance by a model that was fitted to others, (n,)."""
-        n_samples, model_class = len(values), self._model_class()
-        if not model_class.learns or n_samples < MIN_FOLDED:
-            return estimated
-        folds = make_generator(self.random_state).permutation(np.arange(n_samples) % N_FOLDS)
-        by_others = np.empty(n_samples)
+        if len(values) < MIN_FOLDED:
+            return self.model_.predict(features)
+        folds = np.arange(len(values)) % N_FOLDS
+        folds = make_generator(self.random_state).permutation(folds)
+        by_others = np.empty(len(values))
         for fold in range(N_FOLDS):
             is_own = folds == fold
-            model = model_class().fit(features[~is_own], values[~is_own], self.C)
+            model = RidgeModel().fit(features[~is_own], values[~is_own])
             by_others[is_own] = model.predict(features[is_own])
         return by_others
 
@@ -316,6 +292,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """
         if shift not in SHIFTS:
             raise unknown_name("shift", shift, SHIFTS)
+        self._fitted_model()  # before anything is computed
         if metric is not None:
             check_label_metric(metric)
             if Y_true is not None or shift == "weighted":
@@ -323,32 +300,30 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                     f"`metric` must be None with `Y_true` and with shift={shift!r}, which are "
                     f"about the mean of the fitted metric, got {metric!r}."
                 )
-            known, dist, decisions = self._read_labels(dist, Y_pred)
+            known, table = self._read_labels(dist, Y_pred)
             found = known.estimate_average(
-                dist,
-                decisions,
-                metric,
-                empty=self.empty,
-                level=level,
-                random_state=self.random_state,
+                table, metric, empty=self.empty, level=level, random_state=self.random_state
             )
             found = replace(found, basis=self._basis)
-            if shift == "ignore":
-                return found
-            return self._with_shift(found, self._view(dist, Y_pred) if self._can_compare else None)
-        by_label = Y_true is None and self._compares_labels(shift)
-        dist = keep_marginals(dist) if by_label else dist
+            return (
+                found
+                if shift == "ignore"
+                else self._with_shift(found, self._view_table(dist, table))
+            )
+        labelled = Y_true is not None or rows is not None
+        compares = shift != "ignore" and not labelled
+        dist = keep_marginals(dist) if compares and self._can_compare else dist
         table, features = self._read_batch(dist, Y_pred, same=Y_true is None)
-        estimated = self._fitted_model().predict(features)
-        sums = BatchSums.of(estimated, self._fitted_model().sum_slopes(features))
-        if Y_true is None and rows is None:
-            view = None if shift == "ignore" else View.of_batch(dist, table, by_label=by_label)
+        sums = self._sum_features(features)
+        if not labelled:
+            view = self._view_table(dist, table) if compares else None
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
         from labelsure.estimation._few_labels import read_few_labels
 
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        return self._estimate_labelled(sums, accuracy, estimated[places], level)
+        estimated = self.model_.predict(features[places])
+        return self._estimate_labelled(sums, accuracy, estimated, level)
 
     def _estimate_labelled(
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
@@ -369,31 +344,44 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _basis(self) -> str:
         """What an estimate without weights and labels rests on."""
-        if not hasattr(self, "model_") or not self._model_class().learns:
-            return "not calibrated"
         rows = "held-out" if self._can_compare else "out-of-fold"
-        return f"calibrated on {self.dispersion_.n_samples:,.0f} {rows} rows"
+        return f"calibrated on {len(self.calibration_):,} {rows} rows"
+
+    def _compare_estimates(self) -> tuple[Floats, Floats]:
+        """Return estimated and actual accuracies of the calibration set."""
+        return self.calibration_._column(ESTIMATED), self.calibration_.accuracy(
+            self.metric, self.empty
+        )
 
     @property
     def _share_of_estimates(self) -> float:
-        """How far estimates count beside labels of a batch, by the instances of `fit`."""
-        sample = getattr(self, "calibration_sample_", None)
-        return 0.5 if sample is None else float(sample.share)
+        """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
+        estimated, accuracy = self._compare_estimates()
+        centred = estimated - estimated.mean()
+        below, above = float(centred @ centred), float(centred @ (accuracy - accuracy.mean()))
+        return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
 
     def _sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
         """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
-        model, features = self._fitted_model(), self._read_batch(dist, Y_pred)[1]
-        return BatchSums.of(model.predict(features), model.sum_slopes(features))
+        return self._sum_features(self._read_batch(dist, Y_pred)[1])
 
-    def _view(self, dist: Any, Y_pred: Any = None, *, shift: str = "test") -> View:
+    def _sum_features(self, features: Floats) -> BatchSums:
+        return BatchSums.of(self.model_.predict(features), self.model_.sum_slopes(features))
+
+    def _view(self, dist: Any, Y_pred: Any = None) -> pd.DataFrame:
         """Return what is compared of a batch with the calibration set."""
-        by_label = self._compares_labels(shift)
-        dist = keep_marginals(dist) if by_label else dist
-        return View.of_batch(dist, self._read_batch(dist, Y_pred)[0], by_label=by_label)
+        dist = keep_marginals(dist) if self._can_compare else dist
+        return self._view_table(dist, self._read_batch(dist, Y_pred)[0])
 
-    def _view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
+    def _view_table(self, _: Any, table: ScoreTable, rows: Indices | None = None) -> pd.DataFrame:
         """Return the same of a batch whose score table is made; None draws at most 2,000 rows."""
-        return View.of_batch(dist, table, by_label=self._compares_labels("test"), rows=rows)
+        return table._view(
+            sample_rows(len(table)) if rows is None else rows, by_label=self._can_compare
+        )
+
+    def _calibration_view(self) -> pd.DataFrame:
+        """Return what is compared of the calibration set, of at most 2,000 rows."""
+        return self.calibration_._view(sample_rows(len(self.calibration_)))
 
     def _estimate_sums(
         self,
@@ -401,22 +389,20 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         *,
         level: float = 0.95,
         shift: str = "ignore",
-        view: View | None = None,
+        view: pd.DataFrame | None = None,
     ) -> Estimate:
         """Return the estimate of a batch of which `_sum_up` has seen every part."""
         if sums.n_samples == 0:
             raise InputError("A batch must hold at least one instance, got none.")
-        if shift == "weighted":
-            sample = self._labelled_sample()
-            if view is None:
-                raise InputError(f"`view` must be given for shift={shift!r}, got None.")
-            found = weighted_interval(sums, sample, weigh_by_inputs(sample, view), level)
+        if shift == "weighted" and view is not None:
+            weights = weigh_by_inputs(self._calibration_view(), view)
+            estimated, accuracy = self._compare_estimates()
+            residuals = (accuracy - estimated)[sample_rows(len(accuracy))]
+            found = weighted_interval(sums, residuals, weights, level)
             return replace(found, quantity=self._quantity)
-        model = self._fitted_model()
-        dispersion = getattr(self, "dispersion_", Dispersion())
-        slopes = sums.slopes / sums.n_samples
-        fit_variance = model.mean_variance(slopes) if model.learns else None
-        found = mean_interval(sums, dispersion, fit_variance, level)
+        fit_variance = self.model_.mean_variance(sums.slopes / sums.n_samples)
+        n_fitted = len(self.calibration_)
+        found = mean_interval(sums, self.dispersion_, n_fitted, fit_variance, level)
         found = replace(found, quantity=self._quantity, basis=self._basis)
         return self._with_shift(found, view) if shift == "test" else found
 
@@ -430,7 +416,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         dist
             A `LabelsetDistribution`.
         Y_pred
-            What was predicted; None means what the estimator was fitted to: mode or best.
+            What was predicted; None means the mode.
         level
             Confidence level of the intervals.
 
@@ -440,113 +426,98 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
             `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
         """
-        known, dist, decisions = self._read_labels(dist, Y_pred)
+        self._fitted_model()
+        known, table = self._read_labels(dist, Y_pred)
         return known.estimate_labels(
-            dist, decisions, empty=self.empty, level=level, random_state=self.random_state
+            table, empty=self.empty, level=level, random_state=self.random_state
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_") or not self._model_class().learns
-
-    def _model_class(self) -> type[RidgeModel] | type[PluginModel]:
-        if self.model not in ACCURACY_MODELS:
-            raise unknown_name("model", self.model, ACCURACY_MODELS)
-        return ACCURACY_MODELS[self.model]
-
-    def _feature_names(self, *, knows_frequencies: bool = False) -> tuple[str, ...]:
-        if self.features is not None:
-            return check_features(self.features)
-        default = self._model_class().default
-        return check_features(SHARPER.get(default, default) if knows_frequencies else default)
-
-    def _fitted_model(self) -> RidgeModel | PluginModel:
-        if hasattr(self, "model_"):
-            model: RidgeModel | PluginModel = self.model_
-            return model
-        if self._model_class().learns:
+    def _fitted_model(self) -> RidgeModel:
+        if not hasattr(self, "model_"):
             raise NotFittedError(
                 "This AccuracyEstimator must be fitted first: call `fit(dist, Y_true)` with "
                 "labelled instances that the classifier has not seen."
             )
-        return self._model_class()()
+        model: RidgeModel = self.model_
+        return model
+
+    def _read_table(
+        self, dist: Any, Y_pred: Any, names: Sequence[str], Y_true: Any = None
+    ) -> ScoreTable:
+        metrics = [self.metric] if EXPECTED in names else []
+        return ScoreTable._read(dist, Y_true, Y_pred, metrics)
 
     def _read_batch(
         self, dist: Any, Y_pred: Any, *, same: bool = True
     ) -> tuple[ScoreTable, Floats]:
         """Return the score table of a batch and its features; `same` checks the decisions."""
         self._fitted_model()  # before anything is computed
-        names = getattr(self, "features_", None) or self._feature_names()
-        rule = getattr(self, "decision_", None)
-        if rule is not None and (same or Y_pred is None):
-            Y_pred = check_same_decisions(rule, dist, Y_pred)
-        table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
-        seen = getattr(self, "labelset_frequencies_", None)
-        if FREQUENCY in names and seen is not None and not table.knows_frequencies:
-            table = seen.add_to(table, dist)
+        if same or Y_pred is None:
+            Y_pred = self._check_decisions(dist, Y_pred)
+        table = self._read_table(dist, Y_pred, self.features_)
+        if FREQUENCY in self.features_ and self.labelset_frequencies_ is not None:
+            table = self.labelset_frequencies_.add_to(table)
         metric, empty = get_metric(self.metric), check_empty(self.empty)
-        return table, feature_matrix(table, names, metric, empty)
+        return table, feature_matrix(table, self.features_, metric, empty)
 
-    def _labelled_sample(self) -> CalibrationSample:
-        """Return what is kept of the calibration set, or say that nothing is."""
-        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
-        if sample is None:
-            raise InputError(
-                "shift='weighted' needs an estimator that was fitted to labelled instances. Fit "
-                "one, or use shift='ignore'."
+    def _check_decisions(self, dist: Any, Y_pred: Any) -> Any:
+        """Return the decisions to judge, if they are made as those that were fitted to."""
+        rule = self.decision_
+        if not isinstance(dist, LabelsetDistribution):
+            own = getattr(dist, "decision_rule", None) or getattr(dist, "attrs", {}).get(
+                DECISION_RULE
             )
-        return sample
+            if own is not None and own != rule:
+                raise InputError(
+                    "The table's decisions must be made as those that the estimator was fitted "
+                    f"to, {rule!r}, got {own!r}. Make the table with the same decisions."
+                )
+            return Y_pred
+        if Y_pred is None and rule != "mode":
+            raise InputError(
+                "`Y_pred` must be given, because the estimator was fitted to decisions that were "
+                f"given ({rule!r}), got None. Pass what was predicted for these instances."
+            )
+        if Y_pred is None or rule != "mode":
+            return Y_pred
+        n_others = int(differing_rows(dist.align(Y_pred, "Y_pred"), dist.mode()).sum())
+        if n_others:
+            raise InputError(
+                "`Y_pred` must be the most probable labelsets, to which the estimator was fitted, "
+                f"{n_others} of {len(dist)} rows are others. Leave `Y_pred` out, or fit with the "
+                "decisions that are to be judged: `fit(dist, Y_true, Y_pred)`."
+            )
+        return None
 
-    def _compares_labels(self, shift: str) -> bool:
-        """Whether the labels' probabilities of a batch are wanted, which may take a while."""
-        return shift != "ignore" and self._can_compare
+    def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:
+        """Return what was learned about the labels of a batch, and its score table."""
+        known = check_labels_are_known(dist, self.label_calibration_)
+        return known, self._read_table(dist, self._check_decisions(dist, Y_pred), ())
 
-    def _read_labels(
-        self, dist: Any, Y_pred: Any
-    ) -> tuple[LabelCalibration, LabelsetDistribution, Labelsets]:
-        """Return what was learned about the labels of a batch, the batch, and its decisions."""
-        self._fitted_model()  # before anything is computed
-        rule = getattr(self, "decision_", None)
-        known = check_labels_are_known(dist, getattr(self, "label_calibration_", None))
-        if rule is not None:
-            Y_pred = check_same_decisions(rule, dist, Y_pred)
-        table = self._read_table(dist, None, Y_pred, (), rule or self._check_decision())
-        return known, dist, np.asarray(table.decisions)
-
-    def _read_table(
-        self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
-    ) -> ScoreTable:
-        metric, empty, expects = self.metric, self.empty, EXPECTED in names
-        return read_table(
-            dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, expects=expects
-        )
-
-    def _check_decision(self) -> str:
-        return read_choice(self.decision, "decision", DECISIONS)
-
-    def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
+    def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""
         test, untested = self._compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 
-    def _compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
+    def _compare_with_calibration(self, view: pd.DataFrame | None) -> tuple[ShiftTest | None, str]:
         """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.
         """
         if not self._can_compare:
-            sample = getattr(self, "calibration_sample_", None)
-            return None, NO_SAMPLE if sample is None else CROSS_FITTED
-        sample = self._labelled_sample()
-        test = None if view is None else compare_views(sample.view, view)
+            return None, CROSS_FITTED
+        test = None
+        if view is not None and len(view) >= MIN_ROWS:
+            test = compare_views(self._calibration_view(), view)
         if test is None:
             return None, TOO_FEW
         if test.found:
-            warn_of_shift(test, float(sample.accuracy.mean()))
+            warn_of_shift(test, float(self._compare_estimates()[1].mean()))
         return test, ""
 
     @property
     def _can_compare(self) -> bool:
-        """Whether one model made the predictions that it was fitted to, and they are kept."""
-        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
-        return sample is not None and sample.of_one_model
+        """Whether one model made the predictions that it was fitted to."""
+        self._fitted_model()
+        return self.calibration_.of_one_model

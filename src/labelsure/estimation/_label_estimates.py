@@ -40,7 +40,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.estimation.score_table import ScoreTable, calibration_marginals
+from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import refuse_other_labels, show_names
 from labelsure.metrics.registry import check_level
 
@@ -297,7 +297,9 @@ class LabelCalibration:
     def fit(cls, table: ScoreTable, random_state: int | None) -> LabelCalibration:
         """Fit to a table that knows its labels; the seed is of the bootstrap."""
         generator = make_generator(random_state)
-        marginals, Y_pred, Y_true = table.marginals, np.asarray(table.decisions), table.truth
+        marginals, Y_pred, Y_true = (
+            np.asarray(part) for part in (table.marginals, table.decisions, table.truth)
+        )
         n_samples, n_labels = Y_true.shape
         cells = Cells.of_batch(marginals, Y_pred)
         frequencies = LOGITS[_round_logits(marginals.mean(axis=0))]
@@ -339,12 +341,10 @@ class LabelCalibration:
             dict(zip(LABEL_METRICS, map(float, ratios), strict=True)),
         )
 
-    def draw(
-        self, marginals: Floats, Y_pred: Labelsets, random_state: int | None
-    ) -> tuple[LabelCounts, LabelCounts]:
+    def draw(self, table: ScoreTable, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
         """Draw coefficients and truths of a batch; return its counts, and those expected."""
         generator = make_generator(random_state)
-        cells = Cells.of_batch(marginals, Y_pred)
+        cells = Cells.of_batch(table.marginals, np.asarray(table.decisions))
         columns, counts = cells.make_columns(self.frequencies), cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
         expected = np.empty_like(drawn)
@@ -358,8 +358,7 @@ class LabelCalibration:
 
     def estimate_average(
         self,
-        dist: LabelsetDistribution,
-        Y_pred: Labelsets,
+        table: ScoreTable,
         metric: str,
         *,
         empty: float,
@@ -368,33 +367,27 @@ class LabelCalibration:
     ) -> Estimate:
         """Return the micro or macro average of a measure, with an interval."""
         check_level(level)
-        drawn, expected = self.draw(calibration_marginals(dist), Y_pred, random_state)
+        drawn, expected = self.draw(table, random_state)
         values = drawn.of_batch(metric, empty)
         widened = self.widen(metric, values, expected.of_batch(metric, empty))
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(values.mean()), low, high, len(dist), level, float("nan"), metric)
+        return Estimate(float(values.mean()), low, high, len(table), level, float("nan"), metric)
 
     def estimate_labels(
-        self,
-        dist: LabelsetDistribution,
-        Y_pred: Labelsets,
-        *,
-        empty: float,
-        level: float,
-        random_state: int | None,
+        self, table: ScoreTable, *, empty: float, level: float, random_state: int | None
     ) -> pd.DataFrame:
         """Return the table of the labels: numbers and measures, each with an interval."""
         import pandas as pd
 
         check_level(level)
-        drawn, _ = self.draw(calibration_marginals(dist), Y_pred, random_state)
+        drawn, _ = self.draw(table, random_state)
         draws = {"n_true": drawn.n_true}
         draws |= {name: drawn.of_labels(measure, empty) for name, measure in MEASURES.items()}
         columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
         for name, values in draws.items():
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
-        names = show_names(dist.label_names, dist.n_labels)
+        names = show_names(table.label_names, len(drawn.n_predicted))
         return pd.DataFrame(columns, index=pd.Index(names, name="label"))
 
     def widen(self, metric: str, drawn: Floats, expected: Floats) -> Floats:

@@ -18,10 +18,9 @@ import numpy as np
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation.score_table import LOG_FREQUENCY, ScoreTable
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import (
-    from_text,
     is_sparse,
     make_sparse,
     refuse_other_labels,
@@ -97,12 +96,6 @@ class LabelsetFrequencies:
     def counts_of(self, Y: Labelsets) -> Integers:
         """Return how many instances had each of the (n, L) labelsets, 0 for what was not seen."""
         known_rows = self.rows
-        n_labels = known_rows.shape[1]
-        if Y.shape[1] != n_labels:
-            raise InputError(
-                f"The predictions must have the {n_labels} labels of the training data, got "
-                f"{Y.shape[1]}. Pass what the same classifier predicted."
-            )
         if is_sparse(known_rows) != is_sparse(Y):
             known_rows, Y = make_sparse(known_rows), make_sparse(Y)
         known, keys = row_keys(known_rows), row_keys(Y)
@@ -113,27 +106,16 @@ class LabelsetFrequencies:
         """Return the feature for each of the (n, L) labelsets."""
         return np.log((self.counts_of(Y) + 0.5) / (self.counts.sum() + 1))
 
-    def add_to(self, table: ScoreTable, source: Any = None) -> ScoreTable:
-        """Return a table with the frequencies of its decisions."""
-        if isinstance(source, LabelsetDistribution):
-            known, n_known = self.label_names, self.rows.shape[1]
-            names, n_labels = source.label_names, source.n_labels
-            refuse_other_labels(names, n_labels, known, n_known, "the training data")
-        return table.with_frequencies(self.log_frequencies(read_decisions(table)))
-
-
-def read_decisions(table: ScoreTable) -> Labelsets:
-    """Return the predicted labelsets of a table, (n, L); a DataFrame has them as texts."""
-    if table.decisions is not None:
-        return table.decisions
-    frame = table.to_frame()
-    sizes = set(frame.get("n_labels", []))
-    texts = [str(text) for text in frame.get("decision", [])]
-    decisions = from_text(texts, int(sizes.pop()) if len(sizes) == 1 else None)
-    if decisions is None:
-        raise InputError(
-            "The table must have a column 'decision' with the predicted labelsets, a digit for "
-            "each of the same labels, or a column 'log_frequency', for an estimator that counts "
-            "labelsets. `ScoreTable.from_distribution` makes it."
-        )
-    return decisions
+    def add_to(self, table: ScoreTable) -> ScoreTable:
+        """Return a table with the frequencies of its decisions, where it has none."""
+        if table.knows_frequencies:
+            return table
+        if table.decisions is None:
+            raise InputError(
+                f"The table must have a column {LOG_FREQUENCY!r} for an estimator that counts "
+                "labelsets. Pass the distribution, or `ScoreTable.from_distribution`."
+            )
+        known, n_known = self.label_names, self.rows.shape[1]
+        names, n_labels = table.label_names, table.decisions.shape[1]
+        refuse_other_labels(names, n_labels, known, n_known, "the training data")
+        return table.with_columns({LOG_FREQUENCY: self.log_frequencies(table.decisions)})

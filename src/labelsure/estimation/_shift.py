@@ -23,16 +23,13 @@ from scipy.special import expit, stdtrit
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure._runtime.warnings import warn
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
-from labelsure.estimation._features import read_table
-from labelsure.estimation.score_table import ScoreTable, calibration_marginals, largest_marginals
-from labelsure.labelsets.rows import show_names
+from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.mean_tests import permutation_bound
 from labelsure.metrics.registry import check_level
 
@@ -45,10 +42,6 @@ MAX_ROWS = 2000
 MIN_ROWS = 30
 """Of a side: with fewer a half has too few to learn from."""
 
-MAX_LABELS = 64
-"""Labels whose probabilities are compared, the most probable of the reference if there are more: a
-model file keeps them for each of its instances."""
-
 FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
@@ -57,8 +50,7 @@ NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may 
 
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
-CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
-N_PREDICTED, N_EXPECTED = "n_predicted", "expected number of labels"
+N_EXPECTED = "expected number of labels"
 N_NAMED = 3  # of what moved most, in a sentence
 
 N_REPLICATES = 200  # of the bootstrap
@@ -75,73 +67,6 @@ MAX_CUT_SHARE = 0.2
 
 ASSUMPTION = "assumes covariate shift only"
 """What a weighted estimate rests on: p(accuracy given what is seen of an instance) is unchanged."""
-
-
-@dataclass(frozen=True)
-class View:
-    """What is compared of some instances: columns with names.
-
-    Parameters
-    ----------
-    names
-        Of the columns.
-    values
-        (n, number of columns) in single precision, which is what a model file keeps.
-    """
-
-    names: tuple[str, ...]
-    values: Floats
-
-    @classmethod
-    def of_table(cls, table: ScoreTable, rows: Indices) -> View:
-        """Return the candidates, and how many labels decisions have."""
-        columns = [table.candidate_up_to_scale(name)[rows] for name in CANDIDATE_COLUMNS]
-        columns.append(table.n_predicted()[rows])
-        return cls((*CANDIDATE_COLUMNS, N_PREDICTED), np.column_stack(columns).astype(np.float32))
-
-    @classmethod
-    def of_batch(
-        cls, source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
-    ) -> View:
-        """Return what is compared of a batch, of at most 2,000 instances."""
-        rows = sample_rows(len(table)) if rows is None else rows
-        if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
-            return cls.of_table(table, rows)
-        some = source if len(rows) == len(source) else source[rows]
-        if some.sparse_rows:
-            return cls.of_table(table, rows).with_columns(*largest_marginals(some))
-        names = [label_column(name) for name in show_names(source.label_names, source.n_labels)]
-        return cls.of_table(table, rows).with_columns(names, calibration_marginals(some))
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def take(self, rows: Indices) -> View:
-        """Return some of the rows."""
-        return View(self.names, self.values[rows])
-
-    def columns(self, names: Sequence[str]) -> Floats:
-        """Return columns by name, (n, number of names)."""
-        place = {name: j for j, name in enumerate(self.names)}
-        return self.values[:, [place[name] for name in names]].astype(np.float64)
-
-    def with_columns(self, names: Sequence[str], values: Floats) -> View:
-        """Return the view with columns added."""
-        joined = np.column_stack([self.values, np.asarray(values, dtype=np.float32)])
-        return View((*self.names, *names), joined)
-
-
-def keep_marginals(source: Any) -> Any:
-    """Return the source; a small batch whose labels' probabilities come along with the table."""
-    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
-    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        return source.with_engine(keep_top=1)
-    return source
-
-
-def label_column(name: str) -> str:
-    """Return what the column of a label's probability is called."""
-    return f"P({name})"
 
 
 def sample_rows(n_rows: int, seed: int | None = 0, most: int = MAX_ROWS) -> Indices:
@@ -207,7 +132,8 @@ class ShiftTest:
         """Say what moved most, and how."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
-            f"{row.Index} (mean {row.batch:.3g}, was {row.reference:.3g})" for row in rows
+            f"{full_name(str(row.Index))} (mean {row.batch:.3g}, was {row.reference:.3g})"
+            for row in rows
         )
 
 
@@ -215,17 +141,12 @@ def _format_p(p_value: float) -> str:
     return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.0e}" if p_value > 0 else "= 0"
 
 
-def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | None:
+def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> ShiftTest | None:
     """Test whether two samples come from one population; None where they are too small."""
     from scipy.stats import mannwhitneyu  # slow to import
 
-    names = [name for name in reference.names if name in batch.names]
-    if not names:
-        raise InputError(
-            "`reference` and `batch` must have a column in common, got "
-            f"{', '.join(reference.names)} and {', '.join(batch.names)}."
-        )
-    left, right = (view.columns(names)[sample_rows(len(view), seed)] for view in (reference, batch))
+    names, *views = _common_columns(reference, batch)
+    left, right = (view[sample_rows(len(view), seed)] for view in views)
     if min(len(left), len(right)) < MIN_ROWS:
         return None
     rng = np.random.default_rng(seed)
@@ -240,15 +161,23 @@ def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | No
     return ShiftTest(auc, float(found.pvalue), len(left), len(right), moved)
 
 
-def compare_means(reference: View, batch: View) -> tuple[float, list[str]]:
+def _common_columns(
+    reference: pd.DataFrame, batch: pd.DataFrame
+) -> tuple[list[str], Floats, Floats]:
+    """Return the names of the columns that both have, and these columns."""
+    names = [name for name in reference.columns if name in batch.columns]
+    left, right = (view[names].to_numpy(np.float64) for view in (reference, batch))
+    return names, left, right
+
+
+def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, list[str]]:
     """Return a p-value of "all means are equal", and the columns, what moved most first.
 
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.
     """
-    names = [name for name in reference.names if name in batch.names]
-    left, right = reference.columns(names), batch.columns(names)
-    is_label = [name.startswith(label_column("")[:2]) for name in names]
+    names, left, right = _common_columns(reference, batch)
+    is_label = [name.startswith("P(") for name in names]
     if any(is_label):
         names = [*names, N_EXPECTED]
         left, right = (np.column_stack([v, v[:, is_label].sum(axis=1)]) for v in (left, right))
@@ -353,7 +282,7 @@ class ViewSample:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
         self._keys = np.empty(0)
-        self._view: View | None = None
+        self.view: pd.DataFrame | None = None
 
     def draw(self, n_rows: int) -> tuple[Indices, Floats]:
         """Return which rows of the next part to look at, and the keys that they were drawn by."""
@@ -363,18 +292,15 @@ class ViewSample:
         rows = np.sort(rows[np.argsort(keys[rows])[:MAX_ROWS]])
         return rows, keys[rows]
 
-    def add(self, view: View, keys: Floats) -> None:
+    def add(self, view: pd.DataFrame, keys: Floats) -> None:
         """Take the rows that were drawn, and keep those with the smallest keys of all."""
-        if self._view is not None:
-            view = View(view.names, np.concatenate([self._view.values, view.values]))
+        import pandas as pd
+
+        if self.view is not None:
+            view = pd.concat([self.view, view], ignore_index=True)
             keys = np.concatenate([self._keys, keys])
         kept = np.sort(np.argsort(keys)[:MAX_ROWS])
-        self._view, self._keys = view.take(kept), keys[kept]
-
-    @property
-    def view(self) -> View | None:
-        """What was kept; None before any part."""
-        return self._view
+        self.view, self._keys = view.iloc[kept], keys[kept]
 
 
 def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
@@ -392,65 +318,6 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
         f"shift='weighted'.{question}",
         ShiftWarning,
     )
-
-
-@dataclass(frozen=True)
-class CalibrationSample:
-    """Some rows of the calibration set: what is compared of them, how they came out, estimates.
-
-    At most 2,000, chosen by chance: more would narrow the interval of a weighted estimate by the
-    root of their number only, and every saved model carries them.
-
-    Parameters
-    ----------
-    view
-        What is compared with batches.
-    accuracy
-        (n,) how accurate each prediction was.
-    estimated
-        (n,) its estimated accuracy, by models that were fitted to others.
-    of_one_model
-        Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
-        apart by the probabilities of their labels, in yeast with an AUC of 0.64, so that a batch is
-        not compared with them.
-    """
-
-    view: View
-    accuracy: Floats
-    estimated: Floats
-    of_one_model: bool = True
-
-    @classmethod
-    def of_fit(cls, table: ScoreTable, accuracy: Floats, estimated: Floats) -> CalibrationSample:
-        """Keep some of the rows that an estimator was fitted to."""
-        rows = sample_rows(len(table))
-        view = View.of_table(table, rows)
-        if table.knows_labels:
-            often = np.argsort(-table.marginals.mean(axis=0), kind="stable")[:MAX_LABELS]
-            kept = np.sort(often)
-            names = tuple(map(label_column, show_names(table.label_names, kept.tolist())))
-            view = view.with_columns(names, table.marginals[rows][:, kept])
-        elif table.compared and table.compared[0][0].sparse_rows:
-            largest = [largest_marginals(dist) for dist, _ in table.compared]
-            values = np.concatenate([values for _, values in largest])
-            view = view.with_columns(largest[0][0], values[rows])
-        return cls(view, accuracy[rows], estimated[rows], len(table.compared) <= 1)
-
-    def __len__(self) -> int:
-        return len(self.view)
-
-    @property
-    def residuals(self) -> Floats:
-        """How much more accurate each prediction was than estimated, (n,)."""
-        return self.accuracy - self.estimated
-
-    @property
-    def share(self) -> float:
-        """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
-        centred = self.estimated - self.estimated.mean()
-        below = float(centred @ centred)
-        above = float(centred @ (self.accuracy - self.accuracy.mean()))
-        return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -474,11 +341,10 @@ class Weights:
         return float(self.values.sum() ** 2 / (self.values**2).sum())
 
 
-def weigh_by_inputs(sample: CalibrationSample, batch: View) -> Weights:
+def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
     """Return weights by which labelled instances look like a batch, or refuse."""
     refuse_few_rows(len(batch))
-    names = [name for name in sample.view.names if name in batch.names]
-    reference, others = sample.view.columns(names), batch.columns(names)
+    _, reference, others = _common_columns(known, batch)
     with one_blas_thread():
         separator = Separator.fit(reference, others)
         ratio = np.log(len(reference) / len(others))
@@ -538,21 +404,24 @@ def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: fl
 
 def weighted_interval(
     sums: BatchSums,
-    sample: CalibrationSample,
+    residuals: Floats,
     weights: Weights,
     level: float,
 ) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled instances, or refuse."""
+    """Return the mean accuracy of a batch by weighted labelled instances, or refuse.
+
+    Residuals are by how much these were more accurate than estimated, (n,).
+    """
     check_level(level)
     size = weights.effective_size
     if size < MIN_EFFECTIVE_SIZE:
         raise NotEstimableError(
             "The accuracy of this batch is not estimable from the labelled instances: those like "
-            f"it amount to {size:.0f} of {len(sample)}, at least {MIN_EFFECTIVE_SIZE} are needed. "
-            "Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
+            f"it amount to {size:.0f} of {len(residuals)}, at least {MIN_EFFECTIVE_SIZE} are "
+            "needed. Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
             size,
         )
-    n_samples, residuals = sums.n_samples, sample.residuals
+    n_samples = sums.n_samples
     above = float(weights.values @ residuals / weights.values.sum())
     replicates = (weights.replicates @ residuals) / weights.replicates.sum(axis=1)
     single = float(weights.values @ (residuals - above) ** 2 / weights.values.sum())
@@ -615,7 +484,7 @@ def shift_test(
     >>> found = shift_test(usual, IndependentLabels(P, label_names=["a", "b", "c"]))
     >>> print(found)
     The batch is not like the reference (AUC 0.70, p = 3e-14). Moved most: P(c) (mean 0.597,
-    was 0.315), n_predicted (mean 1.3, was 0.969), SE (mean 0.471, was 0.531).
+    was 0.315), n_predicted (mean 1.3, was 0.969), Shannon entropy (SE) (mean 0.471, was 0.531).
     >>> found.moved.head(2).round(2)
                  reference  batch  distance
     column
@@ -626,16 +495,15 @@ def shift_test(
     if owner is not None:
         batch, Y_pred = reference._predict_all(batch)
         reference = owner
-    if hasattr(reference, "_labelled_sample"):
-        sample = reference._labelled_sample()
-        if not sample.of_one_model:
+    if hasattr(reference, "calibration_"):
+        if not reference._can_compare:
             raise InputError(
                 "`reference` must be an estimator whose calibration set one model has predicted, "
                 "got one of cross-fitting: its models differ from the one that predicts, and the "
                 "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
                 "of distributions."
             )
-        known, other = sample.view, reference._view(batch, Y_pred)
+        known, other = reference._calibration_view(), reference._view(batch, Y_pred)
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
     found = compare_views(known, other, random_state)
@@ -647,6 +515,6 @@ def shift_test(
     return found
 
 
-def _read_view(source: Any, Y_pred: Any) -> View:
-    source = keep_marginals(source)
-    return View.of_batch(source, read_table(source, None, Y_pred))
+def _read_view(source: Any, Y_pred: Any) -> pd.DataFrame:
+    table = ScoreTable._read(keep_marginals(source), None, Y_pred)
+    return table._view(sample_rows(len(table)))

@@ -39,9 +39,9 @@ N_NAMED = 5
 
 def warn_of_suspect_truth(table: ScoreTable) -> None:
     """Warn of columns of the truth that are not those of the probabilities."""
-    if len(table) < MIN_ROWS or len(table.compared) > 1:  # the folds of one training set
+    if len(table) < MIN_ROWS or not table.of_one_model:  # the folds of one training set
         return
-    marginals, truth = table.marginals, table.truth
+    marginals, truth = table.marginals, np.asarray(table.truth)
     names = show_names(table.label_names, truth.shape[1])
     never = find_never_true(marginals, truth)
     if never.size:

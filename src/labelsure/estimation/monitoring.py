@@ -18,23 +18,26 @@ ones lost before the accuracy fell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import bdtr
 
 from labelsure._runtime.arguments import read_number, read_whole_number
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.pages import Page
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums
 from labelsure.estimation._few_labels import read_few_labels
-from labelsure.estimation._shift import MAX_ROWS, View, compare_means, keep_marginals
+from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
+from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import EXACT, check_empty, get_metric
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["monitor"]
 
@@ -79,7 +82,7 @@ def monitor(
     reference: Any = None,
     error: float = 0.05,
     level: float = 0.95,
-) -> pd.DataFrame:
+) -> MonitorTable:
     """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
     A stream that does not change raises an alarm, at any chunk however long it is watched, with a
@@ -114,8 +117,8 @@ def monitor(
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each chunk:
+    MonitorTable
+        A DataFrame, whose `report()` is a page for people. One row for each chunk:
 
         - `chunk`, its number or name, and `n_samples`;
         - `estimated`, its mean accuracy if nothing but inputs has changed, with an interval for
@@ -157,13 +160,11 @@ def monitor(
     0       0.57      1.0       NaN           1.00   0.52    none
     1       0.29      0.0      0.35           0.59   0.52  inputs
     """
-    import pandas as pd
-
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
         raise InputError(
-            "`reference` must be given for a cross-fitted model or one that was not fitted, got "
-            "None: nothing is known of the inputs that its one model sees. Pass a batch of usual "
+            "`reference` must be given for a cross-fitted model, got None: nothing is "
+            "known of the inputs that its one model sees. Pass a batch of usual "
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
         )
     labelled = dict(labels or {})
@@ -173,7 +174,7 @@ def monitor(
         read_number(bound, "bound", 0, 1)
     elif labelled:
         bound = _limit_calibration(judge, part)
-    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[View](), []
+    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
         table, features = judge._read_batch(dist, Y_pred)
@@ -183,7 +184,7 @@ def monitor(
         found = judge._estimate_sums(sums, level=level)
         p_value, p_limit, moved = np.nan, np.nan, ""
         if known is not None:
-            views.append(View.of_batch(dist, table))
+            views.append(table._view(sample_rows(len(table))))
             p_limit = part * float(spend(number))
             p_value, names = _compare_windows(known, views)
             moved = ", ".join(names) if p_value < p_limit else ""
@@ -202,7 +203,87 @@ def monitor(
         raise InputError(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float})
+    found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
+    found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
+    return found_table
+
+
+ADVICE = {
+    "none": "Nothing to do.",
+    "inputs": "Estimates may be wrong from here on: draw rows at random (`draw_audit`), label "
+    "them, and pass them as `labels=`.",
+    "accuracy": "Stop accepting predictions unreviewed, label new rows, and fit the model again.",
+}
+"""What to do, by what raised the first alarm."""
+
+
+class MonitorTable(pd.DataFrame):
+    """What `monitor` returns: a row for each chunk, and a page on them; its parts are plain."""
+
+    def __str__(self) -> str:
+        return " ".join(self._say())
+
+    def _say(self) -> list[str]:
+        """Say whether there was an alarm, what to do, and how accurate the last chunk is."""
+        if not len(self):
+            return ["No chunks."]
+        quantity, last = self.attrs["quantity"], self.iloc[-1]
+        latest = (
+            f"Latest chunk, {_name(last['chunk'])}: estimated {quantity} {last['estimated']:.3f} "
+            f"({100 * self.attrs['level']:g}% interval {last['low']:.3f} to {last['high']:.3f})."
+        )
+        alarms = self[self["alert"] != "none"]
+        if not len(alarms):
+            return [f"No alarm in {count(len(self), 'chunk')}.", ADVICE["none"], latest]
+        kind = "accuracy" if alarms["alert"].str.contains("accuracy").any() else "inputs"
+        first = alarms[alarms["alert"].str.contains(kind)].iloc[0]
+        what, advice = "inputs are not like the calibration set", ADVICE[kind]
+        if kind == "accuracy":
+            what = f"{quantity} has fallen below {first['bound']:.3f}"
+        elif self["n_labelled"].any():
+            advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
+        return [f"Alarm: {what}, first in chunk {_name(first['chunk'])}.", advice, latest]
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), pd.DataFrame(self.tail(N_ROWS)))
+
+    def report(self, title: str = "Has anything changed?") -> Page:
+        """Return an HTML page on the chunks; `save(path)` writes it as one file."""
+        from labelsure import __version__
+
+        ends = self[["low", "high", "accuracy", "bound"]]
+        low, high = np.floor(10 * ends.min().min()) / 10, np.ceil(10 * ends.max().max()) / 10
+        rows = [
+            {str(name): _plain(value) for name, value in row.items()}
+            for row in self.assign(chunk=self["chunk"].map(_name)).to_dict("records")
+        ]
+        for row in rows:
+            row["moved"] = ", ".join(map(full_name, filter(None, row["moved"].split(", "))))
+        data: dict[str, Any] = {
+            "title": title,
+            "version": __version__,
+            "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
+            "said": self._say(),
+            "is_alarm": bool((self["alert"] != "none").any()),
+            "rows": rows,
+            "limits": [_plain(low), _plain(max(high, low + 0.1))],
+            "has_labels": bool((self["n_labelled"] > 0).any()),
+            **{str(name): value for name, value in self.attrs.items()},
+            "sections": [("chart", "Accuracy by chunk"), ("chunks", "Chunks"), ("alert", "Alerts")],
+        }
+        return Page("monitor", data)
+
+
+def _name(chunk: Any) -> str:
+    """Return the name of a chunk, of a midnight only its date."""
+    return str(chunk).removesuffix(" 00:00:00")
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has words for, None for what is missing."""
+    if isinstance(value, (int, str, np.integer)):
+        return value if isinstance(value, str) else int(value)
+    return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
 def spend(number: Any) -> Any:
@@ -252,16 +333,17 @@ class Gamblers:
         return (N_STEPS - n_shown + 1) / N_STEPS if n_shown else 1.0
 
 
-def _compare_windows(known: View, views: list[View]) -> tuple[float, list[str]]:
+def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
     """Compare the last chunk, and the last 2, 4, 8, ... together up to 2,000 rows, with `known`."""
+    import pandas as pd
+
     found, size, window = [], 1, views[-1]
     while True:
         found.append(compare_means(known, window))
         if len(window) >= MAX_ROWS or size >= len(views):
             break
         size *= 2
-        recent = views[-size:]
-        window = View(window.names, np.concatenate([view.values for view in recent]))
+        window = pd.concat(views[-size:])
     p_value, moved = min(found, key=lambda pair: pair[0])
     return min(1.0, len(found) * p_value), moved[:N_MOVED]
 
@@ -290,14 +372,14 @@ def _read_labels(
 
 def _limit_calibration(judge: Any, error: float) -> float:
     """Return a lower confidence limit of the mean accuracy on the calibration set."""
-    sample = judge._labelled_sample() if judge._can_compare else None
-    if sample is None:
+    if not judge._can_compare:
         raise InputError(
-            "`bound` must be given with `labels` for a cross-fitted model or one that was not "
-            "fitted, got None: its calibration accuracy is not that of the one model."
+            "`bound` must be given with `labels` for a cross-fitted model, got None: its "
+            "calibration accuracy is not that of the one model."
         )
+    _, accuracy = judge._compare_estimates()
     is_exact = get_metric(judge.metric) == EXACT
-    outcomes = make_generator(0).permutation(sample.accuracy)  # rows of a file may be sorted
+    outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
     limit = MEAN_TESTS["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
     return float(limit)
 
@@ -310,13 +392,14 @@ def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
     return keep_marginals(chunk), None
 
 
-def _read_reference(reference: Any, estimator: Any) -> tuple[Any, View | None]:
+def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame | None]:
     """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
     judge = getattr(estimator, "accuracy_estimator_", estimator)
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
-        return judge, View.of_batch(dist, judge._read_batch(dist, Y_pred)[0])
-    return judge, judge._labelled_sample().view if judge._can_compare else None
+        table = judge._read_batch(dist, Y_pred)[0]
+        return judge, table._view(sample_rows(len(table)))
+    return judge, judge._calibration_view() if judge._can_compare else None
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:

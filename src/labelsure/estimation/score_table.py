@@ -1,8 +1,9 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
 The table is made from a distribution, with the columns of `COLUMNS`, which
-`docs/understand/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
-and the expected accuracy of the decisions, the probability and the truth of each label.
+`docs/reference/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
+and the expected accuracy of the decisions, the probability and the truth of each label. Estimators,
+shift tests, policies, reports and studies read predictions from it; a column is added here alone.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -22,22 +23,12 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Rows
-from labelsure.decisions._rules import Decisions
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.names import NamedLabelsets, align_labelsets, align_pair, align_rows
-from labelsure.labelsets.rows import (
-    count_labels,
-    is_sparse,
-    no_labels,
-    read_rows,
-    refuse_other_labels,
-    stack_rows,
-    to_text,
-)
+from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
 from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
@@ -60,19 +51,19 @@ COLUMNS: dict[str, str] = {
     "dataset": "name of the data set, in studies",
     "classifier": "name of the classifier, in studies",
     "repeat": "number of the split, from 0, in studies",
-    "instance": "row of the data set that the instance is, in studies",
+    "instance": "row number in the data set, in studies",
     "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label; of sparse labels {their indices}",
-    "n_predicted": "labels in the decision; tp + fp where the column is missing",
-    "log_frequency": "logarithm of how often the decision occurred in the training data, if known",
-    "method": "the engine that gave the profile",
+    "decision": "predicted labelset, a digit per label; for sparse labels their indices in braces",
+    "n_predicted": "number of predicted labels; tp + fp where the column is missing",
+    "log_frequency": "log of the frequency of the predicted labelset in training, if known",
+    "method": "inference engine that computed the row",
     "top": "probability of the most probable labelset",
     "runner_up": "probability of the second most probable labelset",
     "entropy": "Shannon entropy in nats",
-    "collision": "sum of the squared probabilities",
-    "log_top": "logarithm of top, read instead of it where both are there",
-    "log_runner_up": "logarithm of runner_up, likewise",
-    "log_collision": "logarithm of collision, likewise",
+    "collision": "collision probability, the sum of squared probabilities",
+    "log_top": "log of `top`; takes precedence over it",
+    "log_runner_up": "log of `runner_up`; takes precedence over it",
+    "log_collision": "log of `collision`; takes precedence over it",
     "tp": "labels predicted and true",
     "fp": "labels predicted but not true",
     "fn": "labels true but not predicted",
@@ -85,23 +76,35 @@ PROFILE_COLUMNS = tuple(COLUMNS)[list(COLUMNS).index("method") : list(COLUMNS).i
 """Those of a profile, by the names of its fields."""
 
 METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
-    "best_{}_decision": "the labelset with the highest expected accuracy",
-    "best_{}_gap": "how far its expected accuracy may be below the highest",
-    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
+    "expected_{}": "expected accuracy of the prediction; two empty labelsets count 0",
+    "best_{}_decision": "labelset with the highest expected accuracy",
+    "best_{}_gap": "optimality gap: how far its expected accuracy can be below the highest",
+    "best_{}_tp": "its true positives; also `_fp`, `_fn` and `_tn`",
+    "true_expected_{}": "expected accuracy under the true distribution, for simulated data",
 }
 """Columns of each metric, whose name takes the place of the braces."""
 
 LOG_FREQUENCY = "log_frequency"
 
+ESTIMATED = "estimated_accuracy"
+"""Of a calibration set: by models that were fitted to other rows."""
+
 DECISION_RULE = "decision_rule"
 """Where a frame says how its decisions were made: an entry of its `attrs`."""
 
-TRUE_P_EMPTY = "true_p_empty"
-"""p_empty under the true distribution; it comes after the columns of the metrics."""
+MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
+"""The paper's candidates, which estimators and shift tests see together."""
 
-N_LARGEST = 8  # probabilities of each instance that are compared where labels are too many
+MAX_LABELS = 64
+"""Labels whose probabilities a calibration set keeps for shift tests, the most probable ones: a
+model file has them for each of its rows."""
+
+MAX_JOINT_ROWS = 2000  # of a batch whose labels' probabilities come along with the profile
+
+N_LARGEST = 8  # probabilities of each row that are compared where labels are too many
+LARGEST = (*(f"largest probability {r + 1}" for r in range(N_LARGEST)), "sum of probabilities")
+
+CACHED = ("_profiles", "marginals")  # attributes that follow from the others
 
 N_MARGINAL_DRAWS = 1000  # of chains with many labels: a standard error of at most 0.016
 
@@ -139,24 +142,31 @@ class ScoreTable:
     decision_rule: str | None = None
     label_names: LabelNames = None
     index: pd.Index | None = None
-    compared: tuple[tuple[LabelsetDistribution, Labelsets], ...] = ()
-    """The distributions that the table was made from, with the truth; none of a DataFrame."""
+    truth: Labelsets | None = None
+    of_one_model: bool = True
+    """Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
+    apart by the probabilities of their labels, in yeast with an AUC of 0.64."""
+    compared: tuple[str, ...] = ()
+    """Columns that say what is compared of the labels, of a table without a distribution."""
+    _dists: tuple[LabelsetDistribution, ...] = ()
 
     def __init__(self, frame: pd.DataFrame) -> None:
         import pandas as pd
 
         if not isinstance(frame, pd.DataFrame):
             raise InputError(
-                f"A score table must be made of a DataFrame, got {type(frame).__name__}. Use "
-                "`ScoreTable.from_distribution` for a distribution."
+                "`dist` must be a LabelsetDistribution or a DataFrame with the columns of a score "
+                f"table, got {type(frame).__name__}. Wrap probabilities with `as_distribution`."
             )
-        columns = {str(name): values.to_numpy() for name, values in frame.items()}
-        self._fill(columns, len(frame), "DataFrame")
+        self._columns = {str(name): values.to_numpy() for name, values in frame.items()}
+        self._n_rows = len(frame)
         self.index, self.decision_rule = frame.index, frame.attrs.get(DECISION_RULE)
 
-    def _fill(self, columns: dict[str, NDArray[Any]], n_rows: int, source: str) -> Self:
-        self._columns, self._n_rows, self._source = columns, n_rows, source
-        return self
+    @classmethod
+    def _make(cls, columns: dict[str, NDArray[Any]], n_rows: int, **attributes: Any) -> Self:
+        new = cls.__new__(cls)
+        vars(new).update(attributes, _columns=columns, _n_rows=n_rows)
+        return new
 
     @classmethod
     def from_distribution(
@@ -191,7 +201,14 @@ class ScoreTable:
             Y_true = dist.align(Y_true, "Y_true")
         summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
-        columns = _list_profile(summary.profile) | _compare(decisions, Y_true)
+        columns: dict[str, NDArray[Any]] = {
+            name: getattr(summary.profile, name) for name in PROFILE_COLUMNS
+        }
+        columns["n_labels"] = np.full(len(dist), dist.n_labels)
+        if Y_true is None:
+            columns["n_predicted"] = count_labels(decisions)
+        else:
+            columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
         if chosen:
             columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
         for metric in chosen:
@@ -199,73 +216,64 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0)
             columns[f"expected_{metric.name}"] = expected.value
-        table = cls.__new__(cls)._fill(columns, len(dist), "distribution")
-        table.decisions, table.label_names, table.index = decisions, dist.label_names, dist.index
-        table.decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
-        table.compared = () if Y_true is None else ((dist, Y_true),)
-        return table
+        return cls._make(
+            columns,
+            len(dist),
+            decisions=decisions,
+            decision_rule=decision_rule or ("mode" if Y_pred is None else "given"),
+            label_names=dist.label_names,
+            index=dist.index,
+            truth=Y_true,
+            _dists=(dist,),
+        )
 
     @classmethod
-    def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
-        """Return the table of profiles alone; with truth and decisions also of accuracy."""
-        table = cls.__new__(cls)._fill(_list_profile(profile), len(profile), "Profile")
-        table.decision_rule = "given"
-        if Y_pred is not None:
-            if Y_true is not None:
-                Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
-            table.decisions = read_rows(Y_pred, "Y_pred", n_samples=len(profile))
-            table._columns |= _compare(table.decisions, Y_true)
+    def _read(
+        cls, source: Any, Y_true: Any = None, Y_pred: Any = None, metrics: Sequence[MetricLike] = ()
+    ) -> ScoreTable:
+        """Return the table of a distribution, a table as it is, or that of a DataFrame."""
+        if isinstance(source, LabelsetDistribution):
+            return cls.from_distribution(source, Y_true, Y_pred, metrics=metrics)
+        table = source if isinstance(source, ScoreTable) else cls(source)
+        for name, given in (("Y_pred", Y_pred), ("Y_true", Y_true)):
+            if given is not None:
+                raise InputError(
+                    f"`{name}` must be None with a table, which has its own decisions and their "
+                    f"tp, fp, fn and tn, got {type(given).__name__}. Pass the distribution instead."
+                )
         return table
 
     @classmethod
     def concatenate(cls, tables: Sequence[Self]) -> Self:
-        """Put the rows of tables that `from_distribution` made alike below each other."""
-        columns = {
-            name: np.concatenate([table._columns[name] for table in tables])
-            for name in tables[0]._columns
-        }
-        new = cls.__new__(cls)._fill(columns, sum(map(len, tables)), tables[0]._source)
-        decisions = [table.decisions for table in tables if table.decisions is not None]
-        new.decisions = stack_rows(decisions) if decisions else None
-        rules = {table.decision_rule for table in tables}
-        new.decision_rule = rules.pop() if len(rules) == 1 else "given"
-        new.compared = tuple(pair for table in tables for pair in table.compared)
-        new.label_names = tables[0].label_names
-        return new
+        """Put the rows of tables below each other.
 
-    def with_best(self, metric: MetricLike, best: Decisions, Y_true: Any) -> Self:
-        """Return the table with what `decide` returned for a metric beside its own decisions."""
-        prefix = f"best_{get_metric(metric).name}_"
-        order = align_rows(best.index, self.index, name="best", beside="the table")
-        Y_best, Y_true = self._align(best, "best"), self._align(Y_true, "Y_true")
-        gap = best.gap if order is None or best.gap is None else best.gap[order]
-        added: dict[str, Any] = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
-        for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
-            added[f"{prefix}{name}"] = values
-        return self.with_columns(added)
+        Parameters
+        ----------
+        tables
+            Tables that `from_distribution` made with the same settings.
 
-    def with_true_distribution(
-        self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
-    ) -> Self:
-        """Return the table with expected accuracies under the distribution that data comes from.
-
-        Without a `truth`, because nobody knows it, these columns are there but missing.
+        Returns
+        -------
+        ScoreTable
         """
-        names = [get_metric(metric).name for metric in metrics]
-        added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}
-        added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
-        if truth is not None and self.decisions is not None:
-            n_labels = self.decisions.shape[1]
-            refuse_other_labels(
-                truth.label_names, truth.n_labels, self.label_names, n_labels, "the table"
-            )
-            order = align_rows(truth.index, self.index, name="truth", beside="the table")
-            truth = truth if order is None else truth[order]
-            for metric, name in zip(metrics, names, strict=True):
-                expected = truth.expected(metric, self.decisions, empty=0.0).value
-                added[f"true_expected_{name}"] = expected
-            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(no_labels(self.decisions)))
-        return self.with_columns(added)
+
+        def join(values: list[Any]) -> Any:
+            return None if values[0] is None else stack_rows(values)
+
+        first, rules = tables[0], {table.decision_rule for table in tables}
+        return cls._make(
+            {
+                name: np.concatenate([table._columns[name] for table in tables])
+                for name in first._columns
+            },
+            sum(map(len, tables)),
+            decisions=join([table.decisions for table in tables]),
+            truth=join([table.truth for table in tables]),
+            decision_rule=rules.pop() if len(rules) == 1 else "given",
+            label_names=first.label_names,
+            of_one_model=len(tables) == 1,
+            _dists=tuple(dist for table in tables for dist in table._dists),
+        )
 
     def with_columns(self, added: dict[str, Any]) -> Self:
         """Return the table with more columns, by name."""
@@ -273,16 +281,42 @@ class ScoreTable:
         new._columns = self._columns | {name: np.asarray(added[name]) for name in added}
         return new
 
-    def _align(self, Y: Any, name: str) -> Labelsets:
-        """Return labelsets in the order of the rows and labels of the table."""
-        if self.decisions is None:
-            raise InputError(
-                f"`{name}` must go with a table that was made from a distribution, which knows its "
-                "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
-            )
-        batch = NamedLabelsets(self.decisions, self.label_names, self.index)
-        is_listed = is_sparse(self.decisions)
-        return align_labelsets(Y, batch, name=name, beside="the table", sparse=is_listed)
+    def _keep(self, estimated: Floats) -> ScoreTable:
+        """Return what a fitted estimator keeps of its calibration set: numbers, nothing else.
+
+        Parameters
+        ----------
+        estimated
+            (n,) accuracies, estimated by models that were fitted to other rows.
+        """
+        columns = {
+            name: values for name, values in self._columns.items() if values.dtype.kind in "biuf"
+        }
+        labels = self._label_columns(most=MAX_LABELS)
+        return self._make(
+            columns | labels | {ESTIMATED: estimated},
+            len(self),
+            decision_rule=self.decision_rule,
+            of_one_model=self.of_one_model,
+            compared=tuple(labels),
+        )
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return some rows of a table of one distribution, or of one without."""
+        new = copy(self)
+        for name in CACHED:
+            vars(new).pop(name, None)
+        new._columns = {name: values[rows] for name, values in self._columns.items()}
+        new._n_rows = len(np.arange(len(self))[rows])
+        new._dists = tuple(dist[rows] for dist in self._dists)
+        for name in ("decisions", "truth", "index"):
+            values = getattr(self, name)
+            setattr(new, name, None if values is None else values[rows])
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved: nothing that follows from the rest."""
+        return {name: value for name, value in vars(self).items() if name not in CACHED}
 
     def __len__(self) -> int:
         return self._n_rows
@@ -305,15 +339,46 @@ class ScoreTable:
         return frame
 
     def candidate(self, name: str) -> Floats:
-        """Return a candidate's value in each row, (n,), whatever its number of labels."""
+        """Return a confidence candidate for each row.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Values in [0, 1].
+        """
         return self._from_profiles(get_candidate(name).function)
 
     def candidate_up_to_scale(self, name: str) -> Floats:
-        """Return the same on a scale on which rows differ, also of very many labels."""
+        """Return a candidate on a scale on which rows differ, also with very many labels.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._from_profiles(get_candidate(name).values_up_to_scale)
 
     def ranks(self, name: str) -> Floats:
-        """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
+        """Return values that order the rows as a candidate does, without ties by rounding.
+
+        Parameters
+        ----------
+        name
+            HP, TG, SE, CE, ME, GI or CS.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._from_profiles(get_candidate(name).ranks)
 
     def n_predicted(self) -> Floats:
@@ -322,57 +387,115 @@ class ScoreTable:
             return self._column("n_predicted")
         return self._column("tp") + self._column("fp")
 
-    def with_frequencies(self, log_frequencies: Floats) -> Self:
-        """Return the table with how often each decision occurred in the training data, (n,)."""
-        return self.with_columns({LOG_FREQUENCY: log_frequencies})
-
     @property
     def knows_frequencies(self) -> bool:
         """Whether it says how often each decision occurred in the training data."""
         return LOG_FREQUENCY in self._columns
 
-    def log_frequency(self) -> Floats:
-        """Return the logarithm of how often each decision occurred in the training data, (n,)."""
-        if not self.knows_frequencies:
-            raise InputError(
-                "`Y_train` must be given when fitting, or the table must have a column "
-                f"{LOG_FREQUENCY!r}, for an estimator that counts labelsets, got neither."
-            )
-        return self._column(LOG_FREQUENCY)
+    @property
+    def knows_labels(self) -> bool:
+        """Whether the probability and the truth of each label are known: not of sparse labels."""
+        return self.truth is not None and not self._dists[0].sparse_rows
+
+    @cached_property
+    def marginals(self) -> Floats:
+        """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""
+        return np.concatenate([calibration_marginals(dist) for dist in self._dists])
+
+    def _label_columns(self, most: int | None = None) -> dict[str, Floats]:
+        """Return what a shift test compares of the labels: the probability of each.
+
+        Or of the `most` probable ones; of very many labels the largest probabilities of each row.
+        """
+        if not self._dists:
+            return {name: self._columns[name] for name in self.compared}
+        if self._dists[0].sparse_rows:
+            values = np.concatenate([largest_marginals(dist) for dist in self._dists])
+            return dict(zip(LARGEST, values.T.astype(np.float32), strict=True))
+        values = self.marginals
+        labels = np.sort(np.argsort(-values.mean(axis=0), kind="stable")[:most])
+        names = show_names(self.label_names, labels.tolist())
+        columns = values[:, labels].T.astype(np.float32)
+        return {f"P({name})": column for name, column in zip(names, columns, strict=True)}
+
+    def _view(self, rows: Indices | None = None, *, by_label: bool = True) -> pd.DataFrame:
+        """Return what a shift test compares of some rows, in single precision."""
+        import pandas as pd
+
+        if rows is not None and len(rows) < len(self):
+            return self[rows]._view(by_label=by_label)
+        columns = {name: self.candidate_up_to_scale(name) for name in MIX}
+        columns["n_predicted"] = self.n_predicted()
+        if by_label and len(self):
+            columns |= self._label_columns()
+        return pd.DataFrame(columns, dtype=np.float32)
 
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
 
-    @property
-    def knows_labels(self) -> bool:
-        """Whether `marginals` and `truth` are known: not of a DataFrame nor of sparse labels."""
-        return bool(self.compared) and self.decisions is not None and not is_sparse(self.decisions)
-
-    @cached_property
-    def marginals(self) -> Floats:
-        """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""
-        return np.concatenate([calibration_marginals(dist) for dist, _ in self.compared])
-
-    @property
-    def truth(self) -> Labelsets:
-        """The true labelset of each row, (n, L)."""
-        return np.concatenate([Y_true for _, Y_true in self.compared])
-
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of each decision, (n,)."""
+        """Return the accuracy of each decision.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return get_metric(metric).values(*self.counts(), empty=empty)
 
     def expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the expected accuracy of each decision under the classifier's distribution."""
+        """Return the expected accuracy of each decision under the classifier's distribution.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._expected(get_metric(metric), empty, "")
 
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the same under the true distribution, which only simulated data has."""
+        """Return the expected accuracy under the true distribution, which only simulated data has.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         return self._expected(get_metric(metric), empty, "true_")
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of the decision with the highest expected accuracy, (n,)."""
+        """Return the accuracy of the decisions that maximise expected accuracy.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric, or a function of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+        """
         metric = get_metric(metric)
         return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
 
@@ -417,8 +540,18 @@ class ScoreTable:
             return np.log(self._column(plain))
 
     def _column(self, name: str, *, finite: bool = True) -> Floats:
+        """Return a column of numbers, (n,), or name what is missing."""
         if name not in self._columns:
-            raise self._missing(name)
+            if name in COUNTS and self._dists:
+                raise InputError(
+                    "`Y_true` must be given to fit on a distribution, got None. Only a table with "
+                    "tp, fp, fn and tn brings the truth along."
+                )
+            raise InputError(
+                f"The table must have a column {name!r}, got columns "
+                f"{', '.join(map(str, self._columns))}. `ScoreTable.from_distribution` makes all "
+                "that are needed."
+            )
         values = np.asarray(self._columns[name], dtype=np.float64)
         bad = ~np.isfinite(values) if finite else np.isnan(values)
         if bad.any():
@@ -428,42 +561,13 @@ class ScoreTable:
             )
         return values
 
-    def _missing(self, name: str) -> InputError:
-        """Return the error for a column that is not there, in the words of what was passed."""
-        if self._source == "DataFrame":
-            return InputError(
-                f"The table must have a column {name!r}, got columns "
-                f"{', '.join(map(str, self._columns))}. `ScoreTable.from_distribution` makes all "
-                "that are needed."
-            )
-        if name not in COUNTS:
-            return InputError(
-                "`dist` must be a LabelsetDistribution, or a table with the expected accuracies, "
-                "for an estimator that uses them, got a Profile. Pass the distribution."
-            )
-        if self.decisions is None:
-            return InputError(
-                "`Y_pred` must be given with a Profile, which does not say what was predicted, "
-                "got None. Pass the labelsets, or the distribution."
-            )
-        return InputError(
-            "`Y_true` must be given to fit on a distribution, got None. Only a table with tp, fp, "
-            "fn and tn brings the truth along."
-        )
 
-
-def _list_profile(profile: Profile) -> dict[str, NDArray[Any]]:
-    """Return the columns of a profile."""
-    columns: dict[str, NDArray[Any]] = {name: getattr(profile, name) for name in PROFILE_COLUMNS}
-    n_labels = int(profile.n_bits) if profile.n_bits % 1 == 0 else profile.n_bits
-    return columns | {"n_labels": np.full(len(profile), n_labels)}
-
-
-def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, NDArray[Any]]:
-    """Return the counts of the decisions against the truth, or else how many labels they have."""
-    if Y_true is None:
-        return {"n_predicted": count_labels(decisions)}
-    return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
+def keep_marginals(source: Any) -> Any:
+    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_JOINT_ROWS
+    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return source.with_engine(keep_top=1)
+    return source
 
 
 def calibration_marginals(dist: LabelsetDistribution) -> Floats:
@@ -479,15 +583,10 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     return dist.marginals()
 
 
-def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floats]:
-    """Return what is compared of very many labels: the largest probabilities of each instance.
+def largest_marginals(dist: LabelsetDistribution) -> Floats:
+    """Return the largest probabilities of each row and their sum, the expected number of labels.
 
-    And their sum, the expected number of true labels. Each label by itself is too rare to say
-    anything of a batch.
-
-    Returns
-    -------
-    The names of the columns, and (n, number of columns)
+    Each of very many labels by itself is too rare to say anything of a batch.
     """
     assert isinstance(dist, SparseIndependentLabels)
     listed = dist.listed_marginals()
@@ -499,5 +598,4 @@ def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floa
     is_large = rank < N_LARGEST
     values[instance[is_large], rank[is_large]] = listed.data[order][is_large]
     values[:, -1] = np.bincount(instance, listed.data, len(dist))
-    names = tuple(f"largest probability {r + 1}" for r in range(N_LARGEST))
-    return (*names, "sum of probabilities"), values
+    return values

@@ -194,20 +194,23 @@ class PartialLabelsets:
         *,
         empty: float = 1.0,
     ) -> pd.DataFrame:
-        """Return how each answer compares with the truth; the means say what answers are worth.
+        """Compare each answer with the truth.
 
         Parameters
         ----------
         Y_true
-            What is true, as for `align`.
-        metrics, empty
-            As for `accuracy`.
+            (n, L) true labelsets, zeros and ones or a list of label names for each instance.
+        metrics
+            Metrics of the decided labels, by name or as functions of (tp, fp, fn, tn).
+        empty
+            Value of Jaccard and F1 for two empty labelsets.
 
         Returns
         -------
-        pandas.DataFrame with a row for each instance: `agrees` (all decided labels are right, its
-        mean is the coverage), `n_certain`, `n_possible`, `share_open`, and the accuracy of the
-        decided labels for each metric, missing where all labels are open
+        pandas.DataFrame
+            One row per instance: `agrees` (all decided labels are right; its mean is the coverage),
+            `n_certain`, `n_possible`, `share_open`, and the accuracy of the decided labels under
+            each metric, missing where all labels are open.
 
         Examples
         --------
@@ -236,7 +239,7 @@ class PartialLabelsets:
         Parameters
         ----------
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
         """
         import pandas as pd
 

@@ -14,8 +14,8 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._shift import MIN_ROWS, ShiftTest, keep_marginals, say_shift
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
+from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import to_names
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason", "region", "own")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment:
-    """Predictions and what they are worth: what `AccuracyAwareClassifier.assess` returns.
+    """Predictions with estimated accuracies and acceptance: the result of `assess`.
 
     Parameters
     ----------
@@ -78,17 +81,8 @@ class Assessment:
     def __getitem__(self, rows: Any) -> Assessment:
         """Return the assessment of some rows: an index, a slice, indices or a mask."""
         taken = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(
-            self,
-            distribution=self.distribution[taken],
-            Y_pred=self.Y_pred[taken],
-            accuracy=self.accuracy[taken],
-            expected=self.expected[taken],
-            accepted=None if self.accepted is None else self.accepted[taken],
-            reason=self.reason[taken],
-            region=None if self.region is None else self.region[taken],
-            own=None if self.own is None else self.own[taken],
-        )
+        of_rows = {name: value for name in BY_ROW if (value := getattr(self, name)) is not None}
+        return replace(self, **{name: value[taken] for name, value in of_rows.items()})
 
     def leave_open(self, open_cost: float) -> PartialLabelsets:
         """Abstain on single labels: answers that leave uncertain labels open.

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpac
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
     MethodMapping,
-    _routing_enabled,
     process_routing,
 )
 from sklearn.utils.parallel import Parallel, delayed
@@ -116,11 +116,12 @@ from labelsure.model._calibration import (
 from labelsure.model._model_card import make_card
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
     from labelsure._runtime.pages import Page
+    from labelsure.estimation.monitoring import MonitorTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,10 +137,9 @@ FEW_HELD_OUT = 50
 """Held-out rows below which `fit` names cv=5: with 60 of Yeast and Emotions the interval of the
 mean F1 of a large batch is about 0.2 wide, and no target above the mean can be shown."""
 
-SMALL_JOINT = 2**22
-"""Probabilities of a batch (32 MB) up to which all are computed once, for every question. Ten
-chains of 10 labels: `assess` of 2,000 rows takes 184 ms of CPU instead of 364 with 2**16, `fit` to
-1,000 rows 245 ms instead of 354."""
+SMALL_JOINT = 2**23
+"""Probabilities of a batch (64 MB) up to which all are computed once, for every question. Ten
+chains of 14 labels: `estimate` of 500 rows takes 103 ms of CPU instead of 198 with 2**22."""
 
 USUAL_COVERAGE = 0.9
 """Coverage of `predict_region` where `region` does not say one."""
@@ -159,70 +159,79 @@ def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
-    """Any multi-label classifier, with an estimate of the accuracy of each prediction.
+    """Multi-label classifier that estimates how accurate each of its predictions is.
 
-    `fit` holds out rows. On these it recalibrates the probabilities, fits the estimator of accuracy
-    and, with a `target`, finds which predictions to accept.
+    `fit` holds out rows. On these it recalibrates the probabilities, fits an accuracy estimator
+    and, with a `target`, chooses a threshold such that accepted predictions reach the target.
 
     Parameters
     ----------
     estimator
-        Unfitted classifier of any kind that `as_distribution` accepts; `fit` fits a clone. Or a
-        fitted model in `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then
-        nothing is trained and every row of `fit` is for calibration. None means
-        `EnsembleOfClassifierChains`.
+        Unfitted multi-label classifier with `predict_proba`; `fit` fits a clone. Or a fitted model
+        in `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then nothing is trained
+        and every row of `fit` serves for calibration. None means `EnsembleOfClassifierChains`.
     metric
-        The accuracy: "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
-        (tp, fp, fn, tn) with values in [0, 1]. `estimate` also answers for others. Recall and
-        precision need a `decision` other than "best": the best recall predicts every label.
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of (tp, fp, fn,
+        tn) with values in [0, 1]. `estimate` also answers for others. Recall and precision need a
+        `decision` other than "best", because predicting every label maximises recall.
     target
-        Mean accuracy that accepted predictions must reach. None, and no `share`: no policy.
+        Mean accuracy that accepted predictions must reach. Give `target`, `share` or neither.
     share
-        Instead of a target: the share of predictions to accept.
+        Share of predictions to accept, instead of a target.
     confidence
         Confidence level of the guarantee and of the intervals of `estimate`.
     region
         Coverage of the prediction sets, or a `LabelsetRegion`: `assess` then shows certain and
         possible labels. None: `predict_region` has a coverage of 0.9, and `assess` shows none.
     cv
-        The rows that accuracy estimator, policy and region are fitted to:
+        Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. Guarantee, shift test,
-          prediction sets and monitoring need these;
-        - a number of folds or a splitter of scikit-learn: out-of-fold predictions, for small data.
-          Estimates are then those of models trained on fewer rows, and a target gives a threshold
-          **without guarantee**.
+        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
+          test, prediction sets and monitoring need these;
+        - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
+          for few rows. Estimates are then those of models trained on fewer rows, and a target
+          gives a threshold **without guarantee**.
     decision
-        What is predicted and judged: "best", the labelset with the highest expected accuracy
+        Which labelset is predicted and judged: "best", the one with the highest expected accuracy
         (for exact match, Jaccard and F1 the best non-empty one if no row of `fit` is empty);
         "mode", the most probable one; "predict", the estimator's own `predict`; or a fitted
         `LabelThresholds`. `fit(X, y, Y_pred=...)` judges any other predictions.
     recalibration
         "auto": label-wise calibration of independent labels, temperature scaling of chains and
-        trellises, smoothing of votes, each only if it raises the log-probability of the truth on
-        rows that it was not fitted to, and decisions do not become less accurate. None: nothing.
-        Or a recalibration, not fitted. Policy and region never use the rows that it was fitted to.
+        trellises, smoothing of votes. Each is kept only if it raises the log-probability of
+        held-out truths and decisions do not become less accurate. None: no recalibration. Or an
+        unfitted recalibration such as `TemperatureScaling()`. Policy and region never use the rows
+        that it was fitted to.
     empty
-        The Jaccard and F1 of two empty labelsets.
+        Value of Jaccard and F1 for two empty labelsets.
     n_jobs
-        Processes that fit the models of the folds, or the chains of the default estimator.
+        Number of processes that fit the models of the folds, or the chains of the default
+        estimator.
     verbose
-        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds,
-        on terminals and unless `LABELSURE_QUIET` is set.
+        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds, on
+        terminals and unless `LABELSURE_QUIET` is set.
     random_state
         Seed of folds and splits.
 
     Attributes
     ----------
-    estimator_, accuracy_estimator_, policy_, recalibration_, region_
-        What was fitted; None for what was not wanted or is not possible.
+    estimator_
+        The fitted classifier.
+    accuracy_estimator_
+        The fitted `AccuracyEstimator`.
+    policy_
+        The fitted `AcceptPolicy`; None without target and share.
+    recalibration_
+        The fitted recalibration; None without one.
+    region_
+        The fitted `LabelsetRegion`; None after cross-fitting and for very many labels.
     decision_
-        Which decisions are judged: "best", "mode", "predict", "thresholds" or "given".
+        Which predictions are judged: "best", "mode", "predict", "thresholds" or "given".
     guaranteed_
-        Whether the target holds with `confidence`: the policy has rows that neither the classifier
-        nor the accuracy estimator has seen.
+        Whether the target is guaranteed at `confidence`: the policy has rows that neither the
+        classifier nor the accuracy estimator has seen.
     summary_
-        What the policy accepts, whether that is guaranteed, and which decisions are judged.
+        What the policy accepts, whether that is guaranteed, and which predictions are judged.
     card_
         A `ModelCard`: data sizes, metric, target, guarantee, calibration.
 
@@ -236,24 +245,27 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     Notes
     -----
     Estimates follow Park and Read, Estimating multi-label accuracy using labelset distributions.
-    Guarantees follow Angelopoulos et al. (2021), Learn then test, arXiv:2110.01052; see
-    `AcceptPolicy`.
+    Guarantees follow Angelopoulos, Bates, Candès, Jordan and Lei (2021), Learn then test,
+    arXiv:2110.01052, with betting tests of Waudby-Smith and Ramdas (2024), arXiv:2010.09686.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 4))
-    >>> Y = (X[:, :3] + 0.5 * rng.normal(size=(600, 3)) > 0).astype(int)
-    >>> model = AccuracyAwareClassifier(BinaryRelevance(), metric="hamming", random_state=0)
-    >>> model.fit(X[:500], Y[:500]).predict(X[500:502])
-    array([[1, 0, 0],
-           [0, 0, 0]])
-    >>> model.predict_accuracy(X[500:502]).round(2)
-    array([0.81, 0.94])
-    >>> round(model.estimate(X[500:]).mean, 2)
-    0.83
+    A fitted classifier, and labelled rows that it has not seen:
+
+    >>> import labelsure as ls
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, Y = make_multilabel_classification(3000, n_classes=5, random_state=0)
+    >>> clf = KNeighborsClassifier(15).fit(X[:1000], Y[:1000])
+    >>> model = ls.AccuracyAwareClassifier(FrozenEstimator(clf), "f1", target=0.8, random_state=0)
+    >>> model = model.fit(X[1000:2000], Y[1000:2000])
+    >>> print(model.estimate(X[2000:]))
+    Mean F1 ... (95% interval ... to ..., n = 1,000; calibrated on 500 held-out rows; no shift
+    detected).
+    >>> found = model.assess(X[2000:])
+    >>> found.Y_pred.shape, found.accuracy.shape, found.accepted.shape
+    ((1000, 5), (1000,), (1000,))
     """
 
     # `fit` passes weights on to the estimator, which says whether it wants them.
@@ -339,7 +351,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         self._say(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
-        self.calibration_table_ = _as_columns(for_estimator)
         self.accuracy_estimator_ = self._fit_judge(self.metric, for_estimator, seen)
         policy = self._make_policy()
         if policy is not None:
@@ -463,18 +474,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judge.reference_ = judge.estimate(table, level=self.confidence, shift="ignore")
         return judge
 
-    def _judge_for(self, metric: MetricLike) -> AccuracyEstimator:
-        """Return the estimator of accuracy under another metric than that of `fit`."""
-        import pandas as pd
-
-        frame = pd.DataFrame(self.calibration_table_)
-        frame.attrs["decision_rule"] = self.decision_
-        wanted = get_metric(metric)
-        if f"expected_{wanted.name}" not in frame:
-            raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
-        seen = self.accuracy_estimator_.labelset_frequencies_
-        return self._fit_judge(wanted.name, ScoreTable(frame), seen)
-
     def _fit_recalibration(self, parts: list[NewRows]) -> Recalibration | None:
         """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
         is_auto = isinstance(self.recalibration, str)
@@ -531,7 +530,19 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return said
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance: the estimator's, recalibrated where that helps."""
+        """Return P(Y given x) of each instance: the estimator's, recalibrated where that helps.
+
+        Parameters
+        ----------
+        X
+            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            which is read as a DataFrame.
+
+        Returns
+        -------
+        LabelsetDistribution
+            n distributions, with the index of X.
+        """
         X = as_batch(X)
         return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
@@ -684,8 +695,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 "`accept` needs a target or a share, got neither when fitting. Fit with e.g. "
                 "target=0.9."
             )
-        found = assess_predictions(self, *self._predict_all(X, Y_pred))
-        return cast(Mask, found.accepted)
+        return cast(Mask, self.assess(X, Y_pred=Y_pred).accepted)
 
     @_shows_progress
     def predict_region(self, X: Any) -> RegionLabelsets:
@@ -765,20 +775,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if settings.get("Y_true") is not None:
             settings = with_labelsets(settings, self.classes_, dist)
         metric, judge = settings.get("metric"), self.accuracy_estimator_
-        if metric is None or metric in LABEL_METRICS:
-            return judge.estimate(dist, decisions, **settings)
-        settings.pop("metric")
-        if get_metric(metric) == get_metric(self.metric):
-            return judge.estimate(dist, decisions, **settings)
-        tests = settings.get("shift", "test") == "test" and settings.get("Y_true") is None
-        if tests:  # with the labels' probabilities, which the estimator of `fit` keeps
-            settings["shift"] = "ignore"
-        found = self._judge_for(metric).estimate(dist, decisions, **settings)
-        if not tests:
-            return found
-        view = judge._view(dist, decisions) if judge._can_compare else None
-        test, untested = judge._compare_with_calibration(view)
-        return replace(found, shift=test, untested=untested)
+        if metric is not None and metric not in LABEL_METRICS:
+            settings["metric"], wanted = None, get_metric(metric)
+            if wanted not in (*METRICS.values(), get_metric(self.metric)):
+                raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
+            if wanted != get_metric(self.metric):
+                judge = self._fit_judge(wanted, judge.calibration_, judge.labelset_frequencies_)
+        return judge.estimate(dist, decisions, **settings)
 
     def draw_audit(
         self, X: Any, n_rows: int, *, random_state: int | None = None
@@ -806,8 +809,28 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> pd.DataFrame:
-        """Return the estimated accuracy of each chunk of a stream; see `labelsure.monitor`."""
+    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorTable:
+        """Monitor a stream chunk by chunk, with alarms that are valid at every time.
+
+        Parameters
+        ----------
+        chunks
+            The stream from its beginning: chunks of features X one after the other, or a dict of
+            them by name.
+        **settings
+            `chunk_size`, `labels`, `bound`, `reference`, `error` and `level`; `labelsure.monitor`
+            describes them.
+
+        Returns
+        -------
+        MonitorTable
+            A DataFrame with one row per chunk: estimated accuracy, p-value and `alert`; `report()`
+            is a page for people.
+
+        See Also
+        --------
+        labelsure.monitor : All settings and columns, and an example.
+        """
         from labelsure.estimation.monitoring import monitor
 
         check_is_fitted(self, "accuracy_estimator_")
@@ -879,7 +902,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         Y_pred: Any = None,
-        title: str = "How accurate is it?",
+        show: Sequence[str] = (),
+        title: str = "Which predictions can go out?",
         open_cost: float | None = None,
     ) -> Page:
         """Return an HTML page on the model and its predictions; `save(path)` writes it as one file.
@@ -893,6 +917,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
             the model's own.
+        show
+            Columns of X that the page may show beside predictions, cut to 200 characters: nothing
+            else of X is in the file. Texts that are X itself are shown.
         title
             Title of the page.
         open_cost
@@ -904,14 +931,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Page
             Shows itself in notebooks.
         """
-        from labelsure.model._model_report import make_model_report  # few need it
+        from labelsure.model._model_report import choose_columns, make_model_report
 
         check_is_fitted(self, "accuracy_estimator_")
         if X is None:
             return make_model_report(self, [], title)
+        shown = choose_columns(as_batch(X), show)
         dist, decisions = self._predict_all(X, Y_pred)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
-        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
+        return make_model_report(self, [(dist, decisions, truth, shown)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy of the predictions for X under the metric of the model.
@@ -973,7 +1001,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _route(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what goes to the estimator's `fit` beside X and y; None counts as not given."""
         params = {name: value for name, value in params.items() if value is not None}
-        if _routing_enabled():
+        if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return params
 
@@ -1102,9 +1130,3 @@ def _read_given(Y_pred: Any, X: Any, truth: Targets) -> Labelsets:
         rows = given.to_rows(truth.label_names, beside="`y`", sparse=is_sparse(truth.labelsets))
     check_shape(rows.shape, "Y_pred", *truth.labelsets.shape)
     return rows
-
-
-def _as_columns(table: ScoreTable) -> dict[str, NDArray[Any]]:
-    """Return what estimators of other metrics need of the calibration rows, as plain arrays."""
-    frame = table.to_frame().select_dtypes("number")
-    return {name: frame[name].to_numpy() for name in frame.columns}

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labelsure._runtime.notebook import list_names
+from labelsure._runtime.notebook import list_names, make_html
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -35,7 +35,7 @@ CALIBRATION_COLUMNS = (
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What people who meet a saved model want to know of it.
+    """Summary of a fitted model: data sizes, metric, guarantee and calibration.
 
     Parameters
     ----------
@@ -109,25 +109,30 @@ class ModelCard:
         """Return the card as plain values, as they stand in a saved file."""
         return asdict(self)
 
-    def __str__(self) -> str:
-        features = "unknown" if self.n_features is None else self.n_features
-        lines = [
-            f"classifier: {self.classifier}",
-            f"labels: {self.n_labels or len(self.label_names)} "
-            f"({list_names(self.label_names, MAX_NAMES_LISTED)})",
-            f"features: {features}",
-            f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What the card says, a name and a text for each line."""
+        names = list_names(self.label_names, MAX_NAMES_LISTED)
+        facts = {
+            "classifier": self.classifier,
+            "labels": f"{self.n_labels or len(self.label_names)} ({names})",
+            "features": "unknown" if self.n_features is None else str(self.n_features),
+            "instances": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
-            f"accuracy: {self.metric}, two empty labelsets being worth {self.empty:g}",
-            f"decisions judged: {self.decision}",
-            *([f"own predictions: {self.comparison}"] if self.comparison else []),
-            *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
-            f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
+            "accuracy": f"{self.metric}, two empty labelsets being worth {self.empty:g}",
+            "decisions judged": self.decision,
+            "own predictions": self.comparison,
+            "recalibration": self.recalibration,
+            "estimated mean accuracy": f"{self.estimated:.3f}, from {self.low:.3f} to "
             f"{self.high:.3f}",
-            f"policy: {self.summary}",
-            *([] if self.region is None else [f"region: {self.region}"]),
-            f"calibration, on {self.calibration_from}:",
-        ]
+            "policy": self.summary,
+            "region": self.region,
+        }
+        return [(name, text) for name, text in facts.items() if text]
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {text}" for name, text in self.facts]
+        lines.append(f"calibration, on {self.calibration_from}:")
         columns = (self.calibration[name] for name in CALIBRATION_COLUMNS[:5])
         for low, high, n_samples, estimated, accuracy in zip(*columns, strict=True):
             if n_samples:
@@ -136,6 +141,16 @@ class ModelCard:
                     f"{estimated:.3f}, accuracy {accuracy:.3f}"
                 )
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"ModelCard({self.classifier!r}, metric={self.metric!r}, target={self.target!r})"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        return make_html(
+            "", pd.DataFrame(self.facts).set_index(0)[1].rename_axis(None).to_frame("")
+        )
 
 
 def make_card(
@@ -199,8 +214,7 @@ def _measure_calibration(
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which instances."""
     if for_policy is for_estimator:
-        sample = estimator._labelled_sample()
-        estimated, accuracy, origin = sample.estimated, sample.accuracy, FROM_FOLDS
+        (estimated, accuracy), origin = estimator._compare_estimates(), FROM_FOLDS
     else:
         estimated, origin = estimator.predict(for_policy), FROM_POLICY
         accuracy = for_policy.accuracy(estimator.metric, estimator.empty)

@@ -1,372 +1,432 @@
-"""The page of a model: how accurate, how sure, what to accept, single predictions, the card."""
+"""The page of a model: what can go out unreviewed, single predictions, labels, the card."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
-from labelsure.estimation._reliability import Reliability, reliability
-from labelsure.estimation._shift import ViewSample, say_shift
+from labelsure.estimation._label_estimates import MEASURES, LabelCounts
+from labelsure.estimation._reliability import reliability
+from labelsure.estimation._shift import ShiftTest, ViewSample, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices
-from labelsure.metrics.registry import METRICS, Metric, get_metric
+from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import Assessment, assess_table
+from labelsure.model._calibration import is_settled
 
-N_STEPS = 200
-"""Of the slider: thresholds from 0 to 1, half a percent apart."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-N_BINS = 20  # of the histogram of estimated accuracies
+N_STEPS = 200  # thresholds of the slider between those that carry a bound
+N_BINS = 20  # of the histogram on [0, 1]
 N_PAIRS = 20  # of labels that are confused most
 N_LABELS = 200  # in the table of labels
+N_CELLS = 4_000_000  # probabilities of labels that the table of labels rests on: 32 MB
+
+MAX_INSTANCES = 500
+"""In a page: what a person looks through."""
+
+MAX_BYTES = 600_000
+"""Of all instances in a page."""
+
+MAX_LETTERS = 200
+"""Of a text that is shown."""
+
+MANY_LABELS = 50
+"""From here on the most probable labelsets of chains take up to seconds for an instance."""
+
+FEW_INSTANCES = 200  # of so many labels
+N_MARGINALS = 12  # labels of an instance, the most probable and the predicted ones
+N_DIGITS = 3
+N_NAMES = 200  # of labels in a page; of more labels those that the shown instances have
+
+LABEL_FIELDS = ("predicted", "truth", "open", "decided", "certain", "possible", "runner_up")
+"""What is a list of labels in the description of an instance."""
+
+Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None, Any]
+"""Distributions, what is predicted (None for the mode), the truth and the columns to show."""
 
 
-class BatchTotals:
-    """Sums over predictions, batch by batch.
+class RowSample:
+    """A random sample of rows that come in parts: each draws a key, the smallest keys stay."""
 
-    Parameters
-    ----------
-    metrics
-        The accuracies to show.
-    empty
-        The Jaccard and F1 of two empty labelsets.
-    label_names
-        One for each label, or None.
-    n_labels
-        How many there are.
-    threshold
-        Of the policy, which the slider has beside its own; None without one.
-    has_truth
-        Whether the truth is known.
-    """
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.size, self.keys = size, np.empty(0)
+        self.rows: list[Any] = []
+        self._random = np.random.default_rng(seed)
 
-    def __init__(
-        self,
-        metrics: Sequence[Metric],
-        empty: float,
-        label_names: LabelNames,
-        n_labels: int,
-        threshold: float | None,
-        has_truth: bool,
-    ) -> None:
-        self.metrics, self.empty = list(metrics), empty
-        self.label_names, self.n_labels = label_names, n_labels
-        self.threshold, self.has_truth = threshold, has_truth
-        known = [] if threshold is None else [threshold]
-        self.thresholds = np.unique([*np.linspace(0, 1, N_STEPS + 1).round(6), *known])
-        n_steps = len(self.thresholds)
-        self.n = np.zeros(n_steps, dtype=np.int64)
-        self.estimated = np.zeros(n_steps)
-        self.expected = np.zeros((len(self.metrics), n_steps))
-        self.actual = np.zeros((len(self.metrics), n_steps))
-        self.histogram = np.zeros(N_BINS, dtype=np.int64)
+    def add(self, n_rows: int, describe: Callable[[Any], Iterable[Any]]) -> None:
+        """Add a part, of which `describe` returns the rows at some positions."""
+        n_old = len(self.keys)
+        keys = np.concatenate([self.keys, self._random.random(n_rows)])
+        chosen = np.sort(np.argsort(keys, kind="stable")[: self.size])
+        self.rows = [self.rows[i] for i in chosen[chosen < n_old]]
+        self.rows += describe(chosen[chosen >= n_old] - n_old)
+        self.keys = keys[chosen]
+
+
+def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
+    """Return the columns of X that a page may show: those named, and texts that are X itself."""
+    import pandas as pd
+
+    if hasattr(X, "columns"):
+        missing = [name for name in show if name not in X.columns]
+        if missing:
+            raise InputError(
+                f"`show` must name columns of X, got {missing[0]!r}. X has "
+                f"{', '.join(map(repr, list(X.columns)[:10]))}."
+            )
+        return pd.DataFrame(X[list(show)]) if show else None
+    if show:
+        raise InputError(f"`show` needs a DataFrame X, got {type(X).__name__}.")
+    values = np.asarray(X, dtype=object) if isinstance(X, list) else X
+    is_texts = np.ndim(values) == 1 and len(values) and isinstance(next(iter(values)), str)
+    return pd.DataFrame({"text": np.asarray(values)}) if is_texts else None
+
+
+class PageRows:
+    """What a page shows of predictions, which may come in parts."""
+
+    def __init__(self, model: Any, open_cost: float | None) -> None:
+        self.model, self.open_cost = model, open_cost
+        self.metric = get_metric(model.metric)
+        self.stops = _list_stops(model)
+        self.sums = [BatchSums.of(np.empty(0), np.zeros(1))] * len(self.stops)
+        self.columns: list[str] = []
+        n_labels: int = model.n_labels_
+        self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
+        self.for_labels = RowSample(max(100, N_CELLS // n_labels))
+        self.viewed = ViewSample()
         self.n_predicted = np.zeros(n_labels, dtype=np.int64)
-        self.n_true = np.zeros(n_labels, dtype=np.int64)
-        self.n_hit = np.zeros(n_labels, dtype=np.int64)
-        self.sum_probability = np.zeros(n_labels)
+        self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
+        self._estimated: list[Floats] = []
+        self._actual: list[Floats] = []
+
+    @property
+    def n(self) -> int:
+        """How many predictions there are."""
+        return sum(map(len, self._estimated))
 
     def add(
         self,
         dist: LabelsetDistribution,
-        table: ScoreTable,
-        estimated: Floats,
+        Y_pred: Labelsets | None,
         Y_true: Labelsets | None,
+        shown: pd.DataFrame | None,
     ) -> None:
-        """Add a batch."""
-        # Which is the highest threshold that accepts it? All lower ones do as well.
-        step = np.searchsorted(self.thresholds, estimated, side="right") - 1
-        self.n += self._sum_by_step(step, None)
-        self.estimated += self._sum_by_step(step, estimated)
-        for i, metric in enumerate(self.metrics):
-            self.expected[i] += self._sum_by_step(step, table.expected(metric, self.empty))
-            if self.has_truth:
-                self.actual[i] += self._sum_by_step(step, table.accuracy(metric, self.empty))
-        bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
-        self.histogram += np.bincount(bins, minlength=N_BINS)
-        Y_pred: Any = table.decisions  # the table of a distribution has them
-        self.n_predicted += _count_instances(Y_pred)
-        self.sum_probability += calibration_marginals(dist).sum(axis=0)
+        """Add some predictions."""
+        if len(dist) == 0:
+            return
+        estimator = self.model.accuracy_estimator_
+        table = ScoreTable.from_distribution(
+            dist, Y_true, Y_pred, metrics=[self.metric], decision_rule=estimator.decision_
+        )
+        found, first_row = assess_table(self.model, dist, table), self.n
+        self._estimated.append(found.accuracy)
+        features, learned = estimator._read_batch(table, None)[1], estimator._fitted_model()
+        for i, stop in enumerate(self.stops):
+            part = features[found.accuracy >= stop["threshold"]]
+            self.sums[i] += BatchSums.of(learned.predict(part), learned.sum_slopes(part))
+        if estimator._can_compare:
+            rows, keys = self.viewed.draw(len(dist))
+            self.viewed.add(estimator._view_table(dist, table, rows), keys)
+        predicted: Any = make_sparse(found.Y_pred)
+        self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
-            self.n_true += _count_instances(Y_true)
-            self.n_hit += _count_instances(_find_hits(Y_true, Y_pred))
-            self.confusions += _count_confusions(Y_true, Y_pred)
+            self._actual.append(table.accuracy(self.metric, self.model.empty))
+            true: Any = make_sparse(Y_true)
+            hits = true.multiply(predicted)
+            self.n_true += true.sum(axis=0, dtype=np.int64)
+            self.n_hit += hits.sum(axis=0, dtype=np.int64)
+            missed, added = (sparse.csr_array(Y - hits, dtype=np.int64) for Y in (true, predicted))
+            self.confusions += sparse.csr_array(missed.T @ added)
+        marginals: Any = calibration_marginals(dist)
+        if not dist.sparse_rows:
+            self.for_labels.add(
+                len(dist), lambda rows: zip(marginals[rows], found.Y_pred[rows], strict=True)
+            )
+        texts = None if shown is None else shown.astype(str).to_numpy()
+        self.columns = [] if shown is None else [str(name) for name in shown.columns]
 
-    def _sum_by_step(self, step: Any, values: Floats | None) -> Any:
-        """Return for each threshold the sum over the predictions that it accepts."""
-        sums = np.bincount(step, weights=values, minlength=len(self.thresholds))
-        return sums[::-1].cumsum()[::-1]
+        def describe(rows: Any) -> list[dict[str, Any]]:
+            described = _describe(found[rows], rows + first_row, marginals[rows], self.open_cost)
+            for i, instance in zip(rows, described, strict=True):
+                if texts is not None:
+                    instance["shown"] = [_cut(text) for text in texts[i]]
+                if Y_true is not None:
+                    instance["truth"] = to_indices(Y_true[[i]])[0]
+            return described
 
-    @property
-    def n_instances(self) -> int:
-        """How many predictions there are."""
-        return int(self.n[0])
+        self.sample.add(len(dist), describe)
 
-    def mean_expected(self, metric: Metric) -> float:
-        """Return what the model itself believes the mean accuracy to be."""
-        return float(self.expected[self.metrics.index(metric), 0] / self.n_instances)
+    def describe(self) -> dict[str, Any]:
+        """Return all that the page shows of the predictions."""
+        model, estimator, n = self.model, self.model.accuracy_estimator_, self.n
+        noun = estimator._quantity.removeprefix("mean ")
+        estimates = [
+            estimator._estimate_sums(sums, level=model.confidence) if sums.n_samples else None
+            for sums in self.sums
+        ]
+        test, untested = estimator._compare_with_calibration(self.viewed.view)
+        is_found = test is not None and test.found
+        has_truth = bool(self._actual)
+        estimated = np.concatenate(self._estimated)
+        actual = np.concatenate(self._actual) if has_truth else None
+        policy, threshold = model.policy_, model.card_.threshold
+        accepted = estimated >= (np.inf if threshold is None else threshold)
+        of_all = estimates[int(np.argmin([stop["threshold"] for stop in self.stops]))]
+        of_accepted = None if threshold is None else estimates[-1]
+        assert of_all is not None  # its threshold is 0
+        answer = _answer(model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested)
+        said = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
+        if actual is not None:
+            said += f" Actual, by the {n:,} given labelsets: {actual.mean():.3f}."
+        acceptance = self._describe_acceptance(noun, estimated, actual, estimates, is_found)
+        described = {
+            "batch": {
+                "n": n,
+                "has_truth": has_truth,
+                "histogram": _describe_histogram(estimated, accepted),
+            },
+            "answer": answer,
+            "alert": _say_alert(test, has_truth=has_truth) if is_found else "",
+            "shift": {"found": is_found, "sentence": say_shift(test, untested)},
+            "notes": [said, "" if is_found else say_shift(test, untested), _say_trust(model)],
+            "compared": _compare(model, n, of_all, actual, accepted if policy else None),
+            "acceptance": acceptance,
+            "explorer": self._describe_sample(acceptance["thresholds"]),
+            "labels": self._describe_labels(n),
+            "confusions": self._describe_confusions(),
+        }
+        if actual is not None:
+            found = reliability(estimated, actual)
+            table = found.table.astype(object).where(found.table.notna(), None)
+            described["reliability"] = _describe_reliability(
+                {name: table[name].tolist() for name in table.columns},
+                f"these {n:,} predictions, by the given labels",
+            )
+        return described
 
-    def mean_actual(self, metric: Metric) -> float:
-        """Return the mean accuracy."""
-        return float(self.actual[self.metrics.index(metric), 0] / self.n_instances)
+    def _describe_acceptance(
+        self,
+        noun: str,
+        estimated: Floats,
+        actual: Floats | None,
+        estimates: list[Estimate | None],
+        is_shifted: bool,
+    ) -> dict[str, Any]:
+        """Return for each threshold of the slider what it accepts, and what holds there."""
+        between = np.quantile(estimated, np.linspace(0, 1, N_STEPS + 1), method="lower")
+        known = [stop["threshold"] for stop in self.stops]
+        thresholds = np.unique(np.concatenate([known, between]))
+        ranked = np.sort(estimated)
+        first = np.searchsorted(ranked, thresholds)  # the first that a threshold accepts
+        n = len(estimated) - first
 
-    def describe_acceptance(self, metric: Metric) -> dict[str, Any]:
-        """Return for each threshold how many are accepted, and their mean accuracies."""
-        policy = None
-        if self.threshold is not None:
-            policy = int(np.searchsorted(self.thresholds, self.threshold))
-        accuracy = {}
-        for i, shown in enumerate(self.metrics):
-            sums, source = self.expected[i], "what the model itself expects, not checked"
-            if self.has_truth:
-                sums, source = self.actual[i], "actual, by the truth"
-            elif shown == metric:
-                sums, source = self.estimated, "estimated"
-            means = np.divide(sums, self.n, out=np.zeros(len(self.n)), where=self.n > 0)
-            accuracy[shown.name] = {"values": means.round(4).tolist(), "source": source}
+        def mean_above(values: Floats) -> list[float]:
+            sums = np.append(values[::-1].cumsum()[::-1], 0.0)
+            return (sums[first] / np.maximum(n, 1)).round(4).tolist()
+
+        stops = {}
+        for stop, found in zip(self.stops, estimates, strict=True):
+            place = int(np.searchsorted(thresholds, stop["threshold"]))
+            interval = None if found is None else [round(found.low, 3), round(found.high, 3)]
+            holds = _say_bound(self.model, noun, stop, is_shifted)
+            stops[place] = {"holds": holds, "interval": interval, "own": stop["own"]}
+        own = [place for place, stop in stops.items() if stop["own"]]
+        order = np.argsort(estimated, kind="stable")
         return {
-            "thresholds": self.thresholds.tolist(),
-            "n": self.n.tolist(),
-            "policy": policy,
-            "accuracy": accuracy,
+            "thresholds": thresholds.tolist(),
+            "n": n.tolist(),
+            "estimated": mean_above(ranked),
+            "actual": None if actual is None else mean_above(actual[order]),
+            "stops": {str(place): stop for place, stop in sorted(stops.items())},
+            "own": own[0] if own else None,
+            "elsewhere": _say_bound(self.model, noun, None, is_shifted),
         }
 
-    def describe_histogram(self) -> list[dict[str, Any]]:
-        """Return how many predictions have which estimated accuracy."""
-        edges = np.linspace(0, 1, N_BINS + 1).round(6).tolist()
-        rows = zip(edges[:-1], edges[1:], self.histogram.tolist(), strict=True)
-        return [{"low": low, "high": high, "n": n} for low, high, n in rows]
+    def _describe_sample(self, thresholds: list[float]) -> dict[str, Any]:
+        """Return the sample, as many of it as the page can hold."""
+        order = np.argsort(self.sample.keys, kind="stable").tolist()
+        rows = self.sample.rows
+        sizes = np.cumsum([len(encode_json(rows[i]).encode()) + 1 for i in order])
+        n_shown = int(np.searchsorted(sizes, MAX_BYTES, side="right"))
+        shown = [rows[i] for i in sorted(order[:n_shown])]
+        steps = np.searchsorted(thresholds, [row["estimated"] for row in shown], side="right") - 1
+        for row, step in zip(shown, steps.tolist(), strict=True):
+            row |= {"step": step, "estimated": round(row["estimated"], N_DIGITS)}
+        n, n_labels, names = self.n, self.model.n_labels_, self.model.label_names_
+        note = f"All {n:,} predictions."
+        if n_shown < n:
+            note = f"A random sample: {n_shown:,} of {n:,} predictions."
+        described = {"note": note, "columns": self.columns}
+        if n_labels <= N_NAMES:
+            return {**described, "labels": show_names(names, n_labels), "instances": shown}
+        labels = sorted({label for row in shown for label in _labels_in(row)})
+        place = {label: j for j, label in enumerate(labels)}
+        renumbered = [_renumber(row, place) for row in shown]
+        return {**described, "labels": show_names(names, labels), "instances": renumbered}
 
-    def describe_labels(self) -> dict[str, Any]:
-        """Return the labels that are predicted most, with what is known of each.
-
-        Labels that no instance has, or may have by what is listed, are only counted.
-        """
-        weight = self.n_predicted + self.sum_probability
-        n_occurring = int(((weight > 0) | (self.n_true > 0)).sum())
+    def _describe_labels(self, n: int) -> dict[str, Any]:
+        """Return the labels that are predicted most: estimated and, with the truth, actual."""
+        model, found = self.model, {}
+        weight = (self.n_predicted + self.n_true).astype(float)
+        calibration = model.accuracy_estimator_.label_calibration_
+        n_seen = len(self.for_labels.rows)
+        if n_seen and calibration is not None:
+            marginals, decisions = (
+                np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
+            )
+            dist = IndependentLabels(marginals, label_names=model.label_names_)
+            table = calibration.estimate_labels(
+                ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
+                empty=model.empty,
+                level=model.confidence,
+                random_state=0,
+            )
+            found = {name: table[name].to_numpy() for name in table.columns}
+            for part in ("", "_low", "_high"):
+                found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen
+            weight += marginals.sum(axis=0)
+        counts = LabelCounts(
+            *(x.astype(float) for x in (self.n_hit, self.n_true, self.n_predicted))
+        )
+        actual = {name: counts.of_labels(of, np.nan) for name, of in MEASURES.items()}
+        actual["prevalence"] = self.n_true / n
         order = np.argsort(-weight, kind="stable")
-        order = order[(weight[order] > 0) | (self.n_true[order] > 0)][:N_LABELS]
+        occurring = order[weight[order] > 0]
         rows = []
-        names = show_names(self.label_names, order.tolist())
-        for label, name in zip(order.tolist(), names, strict=True):
-            row: dict[str, Any] = {
-                "name": name,
-                "n_predicted": int(self.n_predicted[label]),
-                "sum_probability": round(float(self.sum_probability[label]), 1),
-            }
-            if self.has_truth:
-                hit = int(self.n_hit[label])
-                row["n_true"] = int(self.n_true[label])
-                row["precision"] = _divide(hit, row["n_predicted"])
-                row["recall"] = _divide(hit, row["n_true"])
+        names = show_names(model.label_names_, occurring[:N_LABELS].tolist())
+        for label, name in zip(occurring[:N_LABELS].tolist(), names, strict=True):
+            row: dict[str, Any] = {"name": name, "n_predicted": int(self.n_predicted[label])}
+            for measure in ("prevalence", *MEASURES):
+                parts = [
+                    found[f"{measure}{part}"][label] for part in ("", "_low", "_high") if found
+                ]
+                row[measure] = [_number(value) for value in parts]
+                if self._actual:
+                    row[f"actual_{measure}"] = _number(actual[measure][label])
             rows.append(row)
-        n_absent = self.n_labels - n_occurring
-        return {"rows": rows, "n_left_out": n_occurring - len(rows), "n_absent": n_absent}
+        return {
+            "rows": rows,
+            "is_estimated": bool(found),
+            "n_rows": n_seen,
+            "n_left_out": len(occurring) - len(rows),
+            "n_absent": len(order) - len(occurring),
+        }
 
-    def describe_confusions(self) -> list[dict[str, Any]]:
+    def _describe_confusions(self) -> list[dict[str, Any]]:
         """Return the pairs of labels of which most often one was true and the other predicted."""
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
         order = order[pairs.data[order] > 0]
-        missed, added = (show_names(self.label_names, part[order]) for part in pairs.coords)
+        names: LabelNames = self.model.label_names_
+        missed, added = (show_names(names, part[order]) for part in pairs.coords)
         return [
             {"missed": one, "added": other, "n": int(n)}
             for one, other, n in zip(missed, added, pairs.data[order], strict=True)
         ]
 
 
-def _count_confusions(Y_true: Labelsets, Y_pred: Labelsets) -> Any:
-    """Return how often label i was true and missed while label j was predicted and not true."""
-    hits = _find_hits(Y_true, Y_pred)
-    missed, added = (
-        sparse.csr_array(make_sparse(Y) - hits, dtype=np.int64) for Y in (Y_true, Y_pred)
-    )
-    return sparse.csr_array(missed.T @ added)
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
 
 
-def _find_hits(Y_true: Any, Y_pred: Any) -> Any:
-    """Return sparse rows of the labels that are true and predicted."""
-    true: Any = make_sparse(Y_true)
-    return true.multiply(make_sparse(Y_pred))
+def _floor(bound: float) -> str:
+    """Return a lower bound with three digits, never rounded up."""
+    return f"{math.floor(1000 * bound + 1e-6) / 1000:g}"
 
 
-def _count_instances(Y: Any) -> Integers:
-    """Return how many instances have each label, (L,)."""
-    return np.asarray(Y.sum(axis=0, dtype=np.int64))
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), N_DIGITS)
 
 
-def _divide(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+NOTHING = 2.0
+"""A threshold that no estimated accuracy reaches."""
 
 
-MAX_INSTANCES = 2000
-"""In a page, which has to open quickly."""
-
-MAX_BYTES = 600_000
-"""Of all instances in a page."""
-
-MANY_LABELS = 50
-"""From here on the most probable labelsets of chains take up to seconds for an instance."""
-
-FEW_INSTANCES = 200  # of so many labels
-
-N_BEST = 5  # labelsets of an instance
-N_MARGINALS = 12  # labels of an instance, the most probable and the predicted ones
-N_DIGITS = 3
-N_NAMES = 200  # of labels in a page; of more labels those that the shown instances have
-
-LABEL_FIELDS = ("predicted", "truth", "open", "decided", "certain", "possible")
-"""What is a list of labels in the description of an instance."""
+def _list_stops(model: Any) -> list[dict[str, Any]]:
+    """Return thresholds that something is known of: those of the path, all, none; last, its own."""
+    policy = model.policy_
+    path: dict[float, float | None] = {0.0: None, NOTHING: None}
+    if policy is not None:
+        path |= {max(row.threshold, 0.0): float(row.bound) for row in policy.path().itertuples()}
+    stops = [{"threshold": t, "bound": path[t], "own": False} for t in sorted(path)]
+    if policy is not None and policy.reached_:
+        own = float(policy.threshold_)
+        stops = [stop for stop in stops if stop["threshold"] != own]
+        stops.append({"threshold": own, "bound": float(policy.bound_), "own": True})
+    return stops
 
 
-class InstanceSample:
-    """A random sample of the predictions, batch by batch.
+def _say_bound(model: Any, noun: str, stop: dict[str, Any] | None, is_shifted: bool) -> str:
+    """Say what holds at a threshold, None being one that nothing was shown of."""
+    level = f"{100 * model.confidence:g}% confidence"
+    if stop is not None and stop["threshold"] == NOTHING:
+        return "Nothing is accepted."
+    if is_shifted:
+        return "No bound holds here: this batch has shifted."
+    if model.policy_ is None:
+        return "No guarantee: no target was set."
+    if not model._holds_out:
+        return "No guarantee: the model was cross-fitted."
+    if stop is None or not stop["bound"]:
+        return "No guarantee at this threshold."
+    least = f"predictions accepted here average at least {_floor(stop['bound'])} {noun}"
+    if stop["own"]:
+        return f"Guaranteed: {least} ({level})."
+    return f"Bound: {least} ({level} for all thresholds that the slider stops at together)."
 
-    Parameters
-    ----------
-    metrics
-        Whose expected accuracies are shown of the most probable labelsets.
-    empty
-        The Jaccard and F1 of two empty labelsets.
-    n_labels
-        How many there are.
-    seed
-        Of the sample.
-    open_cost
-        As of `Assessment.leave_open`; None does not show which labels are better left open.
-    """
 
-    def __init__(
-        self,
-        metrics: Sequence[Metric],
-        empty: float,
-        n_labels: int,
-        seed: int = 0,
-        open_cost: float | None = None,
-    ) -> None:
-        self.metrics, self.empty, self.open_cost = list(metrics), empty, open_cost
-        self.size = FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES
-        self.n_seen = 0
-        self._random = np.random.default_rng(seed)
-        # Each prediction draws a key; those with the smallest keys are the sample.
-        self._keys = np.empty(0)
-        self._instances: list[dict[str, Any]] = []
-
-    def add(self, found: Assessment, Y_true: Labelsets | None) -> None:
-        """Add a batch."""
-        keys = self._random.random(len(found))
-        every = np.concatenate([self._keys, keys])
-        order = np.argsort(every, kind="stable")[: self.size]
-        n_old = len(self._keys)
-        new = np.sort(order[order >= n_old] - n_old)
-        kept = np.sort(order[order < n_old])
-        self._instances = [self._instances[i] for i in kept.tolist()]
-        self._instances += self._describe(found[new], new + self.n_seen, Y_true, new)
-        self._keys = np.concatenate([self._keys[kept], keys[new]])
-        self.n_seen += len(found)
-
-    def _describe(
-        self, found: Assessment, positions: Any, Y_true: Labelsets | None, rows: Any
-    ) -> list[dict[str, Any]]:
-        if len(found) == 0:
-            return []
-        dist = found.distribution
-        names = positions.tolist() if dist.index is None else list(dist.index)
-        predicted = to_indices(found.Y_pred)
-        truth = None if Y_true is None else to_indices(Y_true[rows])
-        best = self._describe_best(dist)
-        probable = _describe_marginals(calibration_marginals(dist), predicted)
-        answers = None if self.open_cost is None else found.leave_open(self.open_cost)
-        instances = []
-        for i, name in enumerate(names):
-            accepted = None if found.accepted is None else bool(found.accepted[i])
-            instance = {
-                "id": str(name),
-                "predicted": predicted[i],
-                "estimated": round(float(found.accuracy[i]), N_DIGITS),
-                "advice": {None: "no advice", True: "accept", False: "refer"}[accepted],
-                "reason": str(found.reason[i]),
-                "probabilities": probable[i],
-                "n_more": dist.n_labels - len(probable[i]),
-                "best": best[i],
-            }
-            if answers is not None:
-                instance["open"] = np.flatnonzero(answers.is_open[i]).tolist()
-                instance["decided"] = np.flatnonzero(answers.is_certain[i]).tolist()
-            if found.region is not None:
-                instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
-                instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
-            if truth is not None:
-                instance["truth"] = truth[i]
-                instance["is_exact"] = truth[i] == predicted[i]
-            instances.append(instance)
-        return instances
-
-    def _describe_best(self, dist: LabelsetDistribution) -> list[list[Any]]:
-        """Return for each instance its best labelsets, with probability and expected accuracies."""
-        best = dist.top(min(N_BEST, 2 ** min(dist.n_labels, 10)))
-        expected = np.stack(
-            [
-                dist.expected(metric, best.labelsets, empty=self.empty).value
-                for metric in self.metrics
-            ],
-            axis=-1,
-        ).round(N_DIGITS)
-        ranks = [to_indices(best.labelsets[:, rank]) for rank in range(best.labelsets.shape[1])]
-        return [
-            [
-                [labels, round(float(probability), N_DIGITS), values]
-                for labels, probability, values in zip(*columns, strict=True)
-                if probability > 0
-            ]
-            for columns in zip(
-                zip(*ranks, strict=True), best.probabilities, expected.tolist(), strict=True
-            )
-        ]
-
-    def describe(self, label_names: LabelNames, n_labels: int) -> dict[str, Any]:
-        """Return the sample, as many of it as the page can hold."""
-        order = np.argsort(self._keys, kind="stable").tolist()
-        sizes = np.cumsum([len(encode_json(self._instances[i]).encode()) + 1 for i in order])
-        n_shown = int(np.searchsorted(sizes, MAX_BYTES, side="right"))
-        shown = [self._instances[i] for i in sorted(order[:n_shown])]
-        note = f"All {self.n_seen:,} predictions."
-        if n_shown < self.n_seen:
-            note = f"A random sample: {n_shown:,} of {self.n_seen:,} predictions."
-        if n_labels <= N_NAMES:
-            return {"labels": show_names(label_names, n_labels), "note": note, "instances": shown}
-        labels = sorted({label for instance in shown for label in _labels_in(instance)})
-        place = {label: j for j, label in enumerate(labels)}
-        return {
-            "labels": show_names(label_names, labels),
-            "note": note,
-            "instances": [_renumber(instance, place) for instance in shown],
+def _describe(
+    found: Assessment, positions: Any, marginals: Any, open_cost: float | None
+) -> list[dict[str, Any]]:
+    """Return what a page shows of single predictions; estimates are not rounded yet."""
+    if len(found) == 0:
+        return []
+    dist = found.distribution
+    names = positions.tolist() if dist.index is None else list(dist.index)
+    predicted = to_indices(found.Y_pred)
+    probable = _describe_marginals(marginals, predicted)
+    answers = None if open_cost is None else found.leave_open(open_cost)
+    best = dist.top(min(2, 2**dist.n_labels))
+    ranks = [to_indices(best.labelsets[:, k]) for k in range(best.labelsets.shape[1])]
+    own = np.exp(dist.log_prob(found.Y_pred)).round(N_DIGITS).tolist()
+    instances = []
+    for i, name in enumerate(names):
+        instance = {
+            "id": str(name),
+            "predicted": predicted[i],
+            "estimated": float(found.accuracy[i]),
+            "probability": own[i],
+            "probabilities": probable[i],
+            "n_more": dist.n_labels - len(probable[i]),
         }
-
-
-def _labels_in(instance: dict[str, Any]) -> list[int]:
-    """Return all labels that the description of an instance names by number."""
-    found = [label for name in LABEL_FIELDS for label in instance.get(name, ())]
-    found += [label for label, _ in instance["probabilities"]]
-    return found + [label for labels, *_ in instance["best"] for label in labels]
-
-
-def _renumber(instance: dict[str, Any], place: dict[int, int]) -> dict[str, Any]:
-    """Return a description whose labels have other numbers."""
-    fields = {name: instance[name] for name in LABEL_FIELDS if name in instance}
-    return {
-        **instance,
-        **{name: [place[label] for label in labels] for name, labels in fields.items()},
-        "probabilities": [[place[label], p] for label, p in instance["probabilities"]],
-        "best": [[[place[label] for label in labels], *rest] for labels, *rest in instance["best"]],
-    }
+        others = [k for k, labels in enumerate(ranks) if labels[i] != predicted[i]]
+        if others and (chance := float(best.probabilities[i, others[0]])) > 0:
+            instance["runner_up"] = ranks[others[0]][i]
+            instance["runner_up_probability"] = round(chance, N_DIGITS)
+        if answers is not None:
+            instance["open"] = np.flatnonzero(answers.is_open[i]).tolist()
+            instance["decided"] = np.flatnonzero(answers.is_certain[i]).tolist()
+        if found.region is not None:
+            instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
+            instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
+        instances.append(instance)
+    return instances
 
 
 def _describe_marginals(marginals: Any, predicted: list[list[int]]) -> list[list[list[Any]]]:
@@ -385,201 +445,180 @@ def _describe_marginals(marginals: Any, predicted: list[list[int]]) -> list[list
     return described
 
 
-Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None]
-"""Distributions, what is predicted (None for the mode), and the truth where it is known."""
+def _labels_in(instance: dict[str, Any]) -> list[int]:
+    """Return all labels that the description of an instance names by number."""
+    found = [label for name in LABEL_FIELDS for label in instance.get(name, ())]
+    return found + [label for label, _ in instance["probabilities"]]
 
-FROM_TRUTH = "these predictions and their truth"
+
+def _renumber(instance: dict[str, Any], place: dict[int, int]) -> dict[str, Any]:
+    """Return a description whose labels have other numbers."""
+    fields = {name: instance[name] for name in LABEL_FIELDS if name in instance}
+    return {
+        **instance,
+        **{name: [place[label] for label in labels] for name, labels in fields.items()},
+        "probabilities": [[place[label], p] for label, p in instance["probabilities"]],
+    }
+
+
+def _describe_histogram(estimated: Floats, accepted: Any) -> list[dict[str, Any]]:
+    """Return how many predictions have which estimate, and how many of these are accepted."""
+    bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
+    n_all, n_accepted = (np.bincount(bins[rows], minlength=N_BINS) for rows in (..., accepted))
+    edges = np.linspace(0, 1, N_BINS + 1).round(6).tolist()
+    rows = zip(edges[:-1], edges[1:], n_all.tolist(), n_accepted.tolist(), strict=True)
+    first = int(np.argmax(n_all > 0))
+    return [{"low": a, "high": b, "n": n, "accepted": k} for a, b, n, k in rows][first:]
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share in whole percents, which are 0 and 100 for none and all only."""
+    return f"{part / whole if part in (0, whole) else min(max(part / whole, 0.01), 0.99):.0%}"
+
+
+def _answer(
+    model: Any,
+    noun: str,
+    n: int,
+    k: int,
+    estimates: tuple[Estimate, Estimate | None],
+    test: ShiftTest | None,
+    untested: str,
+) -> list[str]:
+    """Say first how many predictions can go out unreviewed, then what holds for them."""
+    policy, (of_all, of_accepted) = model.policy_, estimates
+    is_shifted = test is not None and test.found
+    if policy is None:
+        first = f"{count(n, 'prediction')}, estimated mean {noun} {of_all.mean:.3f}."
+        second = "No target was set, so no prediction is accepted: `target=` chooses a threshold."
+        return [first, second]
+    if not policy.reached_:
+        message = policy.message_.replace("mean accuracy", f"mean {noun}")
+        return [f"All {n:,} predictions need review.", message]
+    threshold = f"the threshold {policy.threshold_:.3g}"
+    if k == 0 or of_accepted is None:
+        at_calibration = f"{policy.share_:.1%} of {policy.n_samples_:,} calibration rows do."
+        return [f"All {n:,} predictions need review: none reaches {threshold}.", at_calibration]
+    interval = f"{of_accepted.low:.3f} to {of_accepted.high:.3f}"
+    estimated = f"estimated for these {k:,}: {interval}."
+    part = f"{k:,} of {n:,} predictions ({_percent(k, n)})"
+    bound = f"at least {_floor(policy.bound_)} {noun}"
+    if is_shifted:
+        return [
+            f"Do not send out any prediction unreviewed: {part} reach {threshold}, but the batch "
+            "has shifted.",
+            f"The rule was shown to average {bound} on rows like the calibration set only.",
+        ]
+    if not model._holds_out:
+        return [
+            f"{part} reach {threshold}; {n - k:,} need review.",
+            f"No guarantee, as the model was cross-fitted; {estimated}",
+        ]
+    first = f"{part} can go out unreviewed; {n - k:,} need review."
+    if k == n:
+        first = f"All {n:,} predictions can go out unreviewed."
+    asked = "" if policy.share is None else f"The share to accept was set to {policy.share:.0%}. "
+    provided = " if this batch is like the calibration set" if untested else ""
+    level = f"{100 * model.confidence:g}% confidence"
+    second = f"{asked}Predictions accepted by this rule average {bound} ({level}){provided}; "
+    return [first, second + estimated]
+
+
+def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
+    after = (
+        "The accuracies by the given labels hold."
+        if has_truth
+        else "Label about 30 random rows of it: `estimate(X, rows=rows, Y_true=labels)` is right "
+        "whatever has changed."
+    )
+    return f"{say_shift(test, '')} {after}"
+
+
+def _say_trust(model: Any) -> str:
+    """Say which condition of the guarantee cannot be checked."""
+    if model.policy_ is None or not model.guaranteed_ or not is_settled(model.estimator_):
+        return ""
+    return "All of this holds if the classifier was not trained on the calibration set."
+
+
+def _compare(
+    model: Any, n: int, found: Estimate, actual: Floats | None, accepted: Any
+) -> list[list[str]]:
+    """Return the same numbers of these rows and of the calibration set."""
+    card, quantity = model.card_, found.quantity
+    calibrated = f"{card.estimated:.3f} ({card.low:.3f} to {card.high:.3f})"
+    estimate = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
+    rows = [
+        ["rows", f"{n:,}", f"{card.n_for_estimator + card.n_for_policy:,}"],
+        [f"estimated {quantity}", estimate, f"{calibrated}, {card.n_for_estimator:,} rows"],
+    ]
+    if actual is not None:
+        sizes, means = (card.calibration[name] for name in ("n_samples", "accuracy"))
+        total = sum(n * mean for n, mean in zip(sizes, means, strict=True) if n)
+        there = f"{total / sum(sizes):.3f}, {sum(sizes):,} rows"
+        rows.append([f"actual {quantity}", f"{actual.mean():.3f}", there])
+    if accepted is not None and card.threshold is not None:
+        here = f"{accepted.mean():.1%}, {accepted.sum():,} rows"
+        there = f"{card.share:.1%} of {card.n_for_policy:,} rows"
+        rows.append([f"accepted at {card.threshold:.3g}", here, there])
+    return rows
+
+
+def _describe_reliability(columns: dict[str, list[Any]], source: str) -> dict[str, Any]:
+    """Return actual against estimated accuracies, and where they are from."""
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    gaps = [r["n_samples"] * abs(r["estimated"] - r["accuracy"]) for r in rows if r["n_samples"]]
+    n_all = sum(row["n_samples"] for row in rows)
+    return {"source": source, "error": sum(gaps) / max(n_all, 1), "rows": rows}
 
 
 def make_model_report(
-    model: Any, batches: Iterable[Batch], title: str, open_cost: float | None = None
+    model: Any,
+    batches: Iterable[Batch],
+    title: str,
+    open_cost: float | None = None,
+    note: str = "",
 ) -> Page:
     """Return the page of a fitted model and of its predictions for some instances."""
     from labelsure import __version__
 
-    metric = get_metric(model.metric)
-    metrics = list(dict.fromkeys([metric, *METRICS.values()]))
+    card, noun = model.card_, model.accuracy_estimator_._quantity.removeprefix("mean ")
+    rows = PageRows(model, open_cost)
+    for batch in batches:
+        rows.add(*batch)
     data: dict[str, Any] = {
         "title": title,
         "version": __version__,
-        "metric": _describe_metric(metric),
-        "metrics": [_describe_metric(shown) for shown in metrics],
-        "policy": _describe_policy(model),
-        "facts": _list_facts(model),
+        "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
+        "metric": noun,
+        "judged": model.judged_,
+        "note": note,
         "batch": None,
+        "alert": "",
+        "facts": card.facts,
+        "reliability": _describe_reliability(
+            card.calibration, f"{card.calibration_from}, when the model was made"
+        ),
+        "answer": [
+            f"A model of {count(model.n_labels_, 'label')}: estimated mean {noun} "
+            f"{card.estimated:.3f} ({100 * model.reference_.level:g}% interval {card.low:.3f} to "
+            f"{card.high:.3f})."
+        ],
+        "notes": [card.summary],
+        "sections": [("reliability", "Is the estimate right?"), ("card", "The model")],
     }
-    found = _Batches(model, metrics, open_cost)
-    for dist, Y_pred, Y_true in batches:
-        found.add(dist, Y_pred, Y_true)
-    if found.totals is not None:
-        data |= found.describe(metric)
-    else:
-        card = model.card_
-        data["sentences"] = [
-            f"A model of {count(model.n_labels_, 'label')}. Its mean {metric.title} is "
-            f"{card.estimated:.3f}, between {card.low:.3f} and {card.high:.3f} with probability "
-            f"{model.accuracy_estimator_.reference_.level:g}."
+    if rows.n:
+        data |= rows.describe()
+        data["sections"] = [
+            ("acceptance", "What to accept"),
+            ("explorer", "Predictions"),
+            ("labels", "Labels"),
+            ("sure", "Estimates"),
+            *data["sections"],
         ]
-    if data.get("reliability") is None:
-        data["reliability"] = _reliability_of_card(model)
-    data["sections"] = _list_sections(data)
+        if data["shift"]["found"]:  # nothing is guaranteed on this page
+            said = f"Accept scores of {card.threshold} or more, for rows like the calibration set."
+            data["facts"] = [(k, said if k == "policy" else text) for k, text in card.facts]
     return Page("model", data)
-
-
-class _Batches:
-    """What is known of the predictions so far."""
-
-    def __init__(self, model: Any, metrics: list[Metric], open_cost: float | None) -> None:
-        self.model, self.metrics = model, metrics
-        self.sums: BatchSums | None = None
-        self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies
-        self.sample = InstanceSample(metrics, model.empty, model.n_labels_, open_cost=open_cost)
-        self.totals: BatchTotals | None = None
-        self.viewed = ViewSample()
-
-    def add(
-        self, dist: LabelsetDistribution, Y_pred: Labelsets | None, Y_true: Labelsets | None
-    ) -> None:
-        if len(dist) == 0:
-            return
-        model = self.model
-        estimator = model.accuracy_estimator_
-        table = ScoreTable.from_distribution(
-            dist, Y_true, Y_pred, metrics=self.metrics, decision_rule=estimator.decision_
-        )
-        found = assess_table(model, dist, table)
-        if self.totals is None:
-            threshold = model.card_.threshold
-            self.totals = BatchTotals(
-                self.metrics,
-                model.empty,
-                model.label_names_,
-                model.n_labels_,
-                threshold,
-                Y_true is not None,
-            )
-        self.totals.add(dist, table, found.accuracy, Y_true)
-        self.sample.add(found, Y_true)
-        if estimator._can_compare:
-            rows, keys = self.viewed.draw(len(dist))
-            self.viewed.add(estimator._view_table(dist, table, rows), keys)
-        sums = estimator._sum_up(table)
-        self.sums = sums if self.sums is None else self.sums + sums
-        if Y_true is not None:
-            self.compared.append((found.accuracy, table.accuracy(model.metric, model.empty)))
-
-    def describe(self, metric: Metric) -> dict[str, Any]:
-        totals, sums = self.totals, self.sums
-        assert totals is not None
-        assert sums is not None
-        estimator = self.model.accuracy_estimator_
-        estimate = estimator._estimate_sums(sums, level=self.model.confidence)
-        test, untested = estimator._compare_with_calibration(self.viewed.view)
-        described: dict[str, Any] = {
-            "batch": {
-                "n_instances": totals.n_instances,
-                "has_truth": totals.has_truth,
-                "estimate": {"mean": estimate.mean, "low": estimate.low, "high": estimate.high},
-                "histogram": totals.describe_histogram(),
-            },
-            "acceptance": totals.describe_acceptance(metric),
-            "explorer": self.sample.describe(totals.label_names, totals.n_labels),
-            "labels": totals.describe_labels(),
-            "confusions": totals.describe_confusions(),
-            "tiles": _make_tiles(estimate, totals, metric, self.model),
-            "sentences": [str(estimate), f"Judged: {self.model.judged_}."],
-            "shift": {
-                "found": test is not None and test.found,
-                "sentence": say_shift(test, untested),
-            },
-        }
-        if totals.has_truth:
-            estimated, actual = (np.concatenate(part) for part in zip(*self.compared, strict=True))
-            compared = reliability(estimated, actual)
-            described["reliability"] = _describe_reliability(compared, FROM_TRUTH)
-        return described
-
-
-def _describe_metric(metric: Metric) -> dict[str, str]:
-    return {"name": metric.name, "title": metric.title}
-
-
-def _describe_policy(model: Any) -> dict[str, Any] | None:
-    card = model.card_
-    if model.policy_ is None:
-        return None
-    return {
-        "summary": card.summary,
-        "threshold": card.threshold,
-        "guaranteed": card.guaranteed,
-    }
-
-
-def _make_tiles(
-    estimate: Estimate, totals: BatchTotals, metric: Metric, model: Any
-) -> list[dict[str, str]]:
-    """Return the numbers that stand at the top of the page."""
-    tiles = [
-        {
-            "name": f"estimated mean {metric.title}",
-            "value": f"{estimate.mean:.3f}",
-            "note": f"between {estimate.low:.3f} and {estimate.high:.3f} with probability "
-            f"{estimate.level:g}",
-        }
-    ]
-    if totals.has_truth:
-        actual = totals.mean_actual(metric)
-        tiles.append({"name": "actual", "value": f"{actual:.3f}", "note": "by the truth"})
-    tiles.append(
-        {
-            "name": "what the model itself expects",
-            "value": f"{totals.mean_expected(metric):.3f}",
-            "note": "not checked against any truth",
-        }
-    )
-    threshold = totals.threshold
-    if model.policy_ is not None and threshold is not None:
-        n_accepted = int(totals.n[totals.thresholds.searchsorted(threshold)])
-        tiles.append(
-            {
-                "name": "accepted",
-                "value": f"{n_accepted / totals.n_instances:.1%}",
-                "note": f"{n_accepted:,} of {totals.n_instances:,}",
-            }
-        )
-    return tiles
-
-
-def _describe_reliability(compared: Reliability, source: str) -> dict[str, Any]:
-    frame = compared.table.rename(columns={"n_samples": "n"}).astype(object)
-    rows = frame.where(frame.notna(), None).to_dict("records")
-    return {"source": source, "error": compared.expected_calibration_error, "rows": rows}
-
-
-def _reliability_of_card(model: Any) -> dict[str, Any]:
-    columns = model.card_.calibration
-    names = ["n" if name == "n_samples" else name for name in columns]
-    rows = [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    n_all = sum(row["n"] for row in rows)
-    gaps = [row["n"] * abs(row["estimated"] - row["accuracy"]) for row in rows if row["n"]]
-    source = f"{model.card_.calibration_from}, when the model was made"
-    return {"source": source, "error": sum(gaps) / n_all, "rows": rows}
-
-
-def _list_facts(model: Any) -> list[tuple[str, str]]:
-    """Return what the card says, a name and a text for each line."""
-    lines = [line.partition(": ") for line in str(model.card_).splitlines()]
-    return [(name, text) for name, _, text in lines if text and not name.startswith(" ")]
-
-
-def _list_sections(data: dict[str, Any]) -> list[tuple[str, str]]:
-    if data["batch"] is None:
-        return [("reliability", "Does it come true?"), ("card", "The model")]
-    return [
-        ("sure", "How sure"),
-        ("reliability", "Does it come true?"),
-        ("acceptance", "What to accept"),
-        ("explorer", "Single predictions"),
-        ("labels", "Labels"),
-        ("card", "The model"),
-    ]

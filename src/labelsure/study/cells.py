@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 
@@ -20,7 +21,8 @@ from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import METRICS
+from labelsure.labelsets.rows import no_labels, to_text
+from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import PACKAGE, Plan, StudyData
 from labelsure.tables.dataset import Dataset, split_rows
 
@@ -218,7 +220,19 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
+    added: dict[str, Any] = {}
+    truth: Any = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
-        table = table.with_best(metric, decide(dist, metric, empty=plan.empty), Y)
-    truth = None if data.truth is None else data.truth[test]
-    return table.with_true_distribution(truth, _true_metrics(plan))
+        best = decide(dist, metric, empty=plan.empty)
+        values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]
+        columns = (f"best_{metric}_{name}" for name in ("decision", "gap", *COUNTS))
+        added |= dict(zip(columns, values, strict=True))
+    mode: Any = table.decisions
+    known = None if data.truth is None else data.truth[test]
+    names = [*(f"true_expected_{metric}" for metric in _true_metrics(plan)), "true_p_empty"]
+    added |= dict.fromkeys(names, np.full(len(table), np.nan))  # where nobody knows the truth
+    if known is not None:
+        for metric in _true_metrics(plan):
+            added[f"true_expected_{metric}"] = known.expected(metric, mode, empty=0.0).value
+        added["true_p_empty"] = np.exp(known.log_prob(no_labels(mode)))
+    return table.with_columns(added)

@@ -19,6 +19,7 @@ from labelsure.distributions.candidates import (
     PAPER_CANDIDATES,
     Profile,
     confidence_of_profile,
+    full_name,
 )
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._accept_curve import accept_curve
@@ -242,14 +243,6 @@ def _style(name: str) -> dict[str, Any]:
     """Return colour, line and marker of a candidate or model, the same in every figure."""
     known = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(known.index(name) if name in known else len(known))
-
-
-def full_name(name: str) -> str:
-    """Return what a candidate or model is called in figures and sentences."""
-    titles = {"HP": "Highest probability", "ME": "Min-entropy", "MIX": "All together"}
-    if name not in CANDIDATES and name not in titles:
-        return name
-    return f"{titles.get(name) or CANDIDATES[name].title.capitalize()} ({name})"
 
 
 def metric_name(metric: str) -> str:

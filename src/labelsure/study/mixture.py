@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.processes import count_workers, watched_workers
 from labelsure._runtime.typing import Floats, Indices, Mask
-from labelsure.estimation._features import check_features, feature_matrix
+from labelsure.estimation._accuracy_model import check_features, feature_matrix
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, get_metric
 from labelsure.study.correlations import check_columns

@@ -14,11 +14,12 @@ from labelsure._runtime.pages import Page
 from labelsure._runtime.storage import write_text
 from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
+from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.study.analyses import Analyses
 from labelsure.study.conclusions import NOT_APPLICABLE
 from labelsure.study.correlations import BASELINE, optimal_decisions, over_repeats
-from labelsure.study.figures import FIGURES, draw_figure, figure_inputs, full_name, metric_name
+from labelsure.study.figures import FIGURES, draw_figure, figure_inputs, metric_name
 from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables

@@ -458,17 +458,13 @@ class _Execution:
         # The longest first, so that no core is left with one of them at the end.
         order = sorted(self.cells, key=lambda cell: -_cost(self.sets[cell.dataset]))
         cells = {f"{cell.name}.parquet": cell for cell in order}
-        n_kept = 0
 
         def keep(name: str, notes: dict[str, Any]) -> bool:
-            nonlocal n_kept
             cell = cells[name]
             try:
                 self.frames[cell.name] = from_parquet(self.store.read(name, notes))
             except (DataError, OSError, ValueError):  # damaged
                 return False
-            n_kept += 1
-            self._report_kept(cell, notes)
             return True
 
         def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
@@ -483,9 +479,14 @@ class _Execution:
             ]
 
         keys = {name: self._key(cell) for name, cell in cells.items()}
-        for name, outcome in run_parts(
+        n_kept = 0
+        for name, outcome, is_kept in run_parts(
             self.store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
         ):
+            n_kept += is_kept
+            if is_kept:
+                self._report_kept(cells[name], outcome)
+                continue
             if isinstance(outcome, TaskFailure):
                 failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
                 outcome = _Outcome(cells[name], failure=failure)

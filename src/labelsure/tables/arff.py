@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -16,16 +17,13 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from labelsure._runtime.storage import decode
-from labelsure._runtime.typing import Floats, Integers
 from labelsure.errors import DataError
 from labelsure.tables.column_choice import (
-    AssignedColumns,
     ColumnChoice,
     check_dense,
     check_distinct,
-    check_repeated,
-    encode_codes,
     encode_frame,
+    encode_nominal,
     read_index,
     read_indicators,
     read_labels,
@@ -79,9 +77,21 @@ def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     ]
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
-    if rows[0][1].startswith("{"):
-        return _read_sparse(rows, attributes, assigned, choice.sep, where)
-    return _read_dense(rows, attributes, assigned, choice.sep, where)
+    table = ArffRows.read(rows, attributes, where)
+    if table.is_sparse:
+        check_dense(assigned, where)
+    place = {name: j for j, name in enumerate(names)}
+    labels = {name: table.categories(place[name]) for name in assigned.labels}
+    Y, label_names = read_labels(pd.DataFrame(labels), choice.sep, where)
+    if table.is_sparse:
+        return Dataset(*table.features([place[name] for name in assigned.features], Y, label_names))
+    columns = {name: table.categories(place[name]) for name in assigned.features}
+    X = encode_frame(pd.DataFrame(columns, index=range(len(rows))), where)
+    if assigned.index is not None:
+        texts = [_read_text(token) for token in table.tokens[place[assigned.index]]]
+        index = pd.Series(texts, dtype=object, name=assigned.index)
+        X = X.set_axis(read_index(index, where), axis=0)
+    return Dataset(X, Y, label_names)
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
@@ -219,153 +229,142 @@ def _split(text: str, number: int, where: str) -> list[str]:
     )
 
 
-def _reader_of(attribute: Attribute, where: str) -> Callable[[str, int], Any]:
-    """Return what makes a number of a value, its place for nominal ones, or a text."""
-    code_of = {value: code for code, value in enumerate(attribute.values)}
+def _read_text(token: str) -> str | None:
+    return None if token == "?" else _unquote(token)
 
-    def read_code(token: str, number: int) -> float:
-        code = code_of.get(_unquote(token))
-        if code is not None:
-            return code
-        if token == "?":
-            return np.nan
-        raise DataError(
-            f"The values of {attribute.name!r} in {where} must be among the declared ones "
-            f"({', '.join(attribute.values[:10])}), got {_unquote(token)!r} in line {number}."
+
+@dataclass(frozen=True)
+class ArffRows:
+    """The values of each column, as they stand in the file.
+
+    Parameters
+    ----------
+    attributes
+        The columns.
+    lines
+        The number of each row's line.
+    tokens
+        The values of each column that has some, by its place.
+    rows
+        Whose values these are, in sparse files; those of other rows are 0, or the first of nominal
+        ones. None in dense files, where every row has a value.
+    where
+        What the file is, for messages.
+    """
+
+    attributes: list[Attribute]
+    lines: list[int]
+    tokens: dict[int, Sequence[str]]
+    rows: dict[int, list[int]] | None
+    where: str
+
+    @classmethod
+    def read(cls, rows: Rows, attributes: list[Attribute], where: str) -> ArffRows:
+        """Split rows into values."""
+        lines, n_columns = [number for number, _ in rows], len(attributes)
+        if rows[0][1].startswith("{"):
+            tokens, places = defaultdict[int, list[str]](list), defaultdict[int, list[int]](list)
+            for place, (number, row) in enumerate(rows):
+                for j, token in _sparse_cells(row, number, n_columns, where).items():
+                    tokens[j].append(token)
+                    places[j].append(place)
+            return cls(attributes, lines, dict(tokens), dict(places), where)
+        table = [_dense_cells(row, number, n_columns, where) for number, row in rows]
+        return cls(attributes, lines, dict(enumerate(zip(*table, strict=True))), None, where)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows list some of their values."""
+        return self.rows is not None
+
+    def values(self, j: int) -> Any:
+        """Return the given values of a column: numbers, places of nominal ones, or texts."""
+        attribute, tokens = self.attributes[j], self.tokens.get(j, ())
+        if attribute.kind == TEXT:
+            if self.is_sparse and tokens:
+                raise DataError(
+                    f"Sparse ARFF has no strings, but {attribute.name!r} in {self.where} is one. "
+                    "Write the file with dense rows, or leave the column out with "
+                    f"drop=[{attribute.name!r}]."
+                )
+            return [_read_text(token) for token in tokens]
+        if attribute.kind == NUMERIC:
+            texts = pa.array(tokens, pa.string())
+            with suppress(pa.ArrowInvalid):  # far quicker than one by one
+                numbers = pc.if_else(pc.equal(texts, "?"), None, texts).cast(pa.float64())
+                return numbers.to_numpy(zero_copy_only=False)
+        code_of = {value: code for code, value in enumerate(attribute.values)}
+        values = np.full(len(tokens), np.nan)
+        for i, token in enumerate(tokens):
+            text = _unquote(token)
+            try:
+                if attribute.kind == NOMINAL and (text in code_of or token != "?"):
+                    values[i] = code_of[text]
+                elif token != "?":
+                    values[i] = float("x" if "_" in text else text)
+            except (KeyError, ValueError) as error:
+                line = self.lines[i if self.rows is None else self.rows[j][i]]
+                raise self._no_value(attribute, text, line) from error
+        return values
+
+    def _no_value(self, attribute: Attribute, text: str, line: int) -> DataError:
+        if attribute.kind == NOMINAL:
+            return DataError(
+                f"The values of {attribute.name!r} in {self.where} must be among the declared ones "
+                f"({', '.join(attribute.values[:10])}), got {text!r} in line {line}."
+            )
+        return DataError(
+            f"Line {line} of {self.where} must have numbers (or ?) in its numeric columns, got "
+            f"{text!r} in {attribute.name!r}. Fix or drop that line, or leave the column out with "
+            f"drop=[{attribute.name!r}]."
         )
 
-    def read_number(token: str, number: int) -> float:
-        value = _unquote(token)
-        try:
-            return np.nan if token == "?" else float("x" if "_" in value else value)
-        except ValueError as error:
-            raise DataError(
-                f"Line {number} of {where} must have numbers (or ?) in its numeric columns, got "
-                f"{value!r} in {attribute.name!r}. Fix or drop that line, or leave the column out "
-                f"with drop=[{attribute.name!r}]."
-            ) from error
+    def categories(self, j: int) -> Any:
+        """Return a column with a value for each row: numbers, texts or categories."""
+        attribute, values = self.attributes[j], self.values(j)
+        if self.rows is not None:
+            given, values = values, np.zeros(len(self.lines))
+            values[self.rows.get(j, [])] = given
+        if attribute.kind != NOMINAL:
+            return pd.Series(values, dtype=object) if attribute.kind == TEXT else values
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+        return pd.Categorical.from_codes(codes, categories=pd.Index(attribute.values))
 
-    def read_text(token: str, number: int) -> str | None:
-        return None if token == "?" else _unquote(token)
-
-    return {NUMERIC: read_number, NOMINAL: read_code, TEXT: read_text}[attribute.kind]
-
-
-def _read_column(attribute: Attribute, tokens: Any, numbers: list[int], where: str) -> Any:
-    """Return numbers, texts or categories of a dense column."""
-    if attribute.kind == NUMERIC:
-        texts = pa.array(tokens)
-        with suppress(pa.ArrowInvalid):  # far quicker than one by one
-            numbers_read = pc.if_else(pc.equal(texts, "?"), None, texts).cast(pa.float64())
-            return numbers_read.to_numpy(zero_copy_only=False)
-    read = _reader_of(attribute, where)
-    values = [read(token, number) for token, number in zip(tokens, numbers, strict=True)]
-    return _as_column(attribute, values)
-
-
-def _as_column(attribute: Attribute, values: Any) -> Any:
-    """Return numbers as they are, and places as categories."""
-    if attribute.kind != NOMINAL:
-        return pd.Series(values, dtype=object) if attribute.kind == TEXT else np.array(values)
-    categories = pd.Index(attribute.values)
-    return pd.Categorical.from_codes(_as_codes(np.array(values)), categories=categories)
-
-
-def _as_codes(values: Floats) -> Integers:
-    return np.where(np.isnan(values), -1, values).astype(np.int64)
-
-
-def _read_dense(
-    rows: Rows,
-    attributes: list[Attribute],
-    assigned: AssignedColumns,
-    sep: str | None,
-    where: str,
-) -> Dataset:
-    table = []
-    for number, row in rows:
-        values = _split(row, number, where)
-        if row.startswith("{"):
-            raise _bad_line(number, where, "cannot be sparse, the rows before it are not")
-        if len(values) != len(attributes):
-            raise _bad_line(
-                number,
-                where,
-                f"must have a value for each of the {len(attributes)} attributes, it has "
-                f"{len(values)}",
-            )
-        table.append(values)
-    numbers = [number for number, _ in rows]
-    used, columns = {*assigned.labels, *assigned.features}, {}
-    index: Any = None
-    for attribute, tokens in zip(attributes, zip(*table, strict=True), strict=True):
-        if attribute.name in used:
-            columns[attribute.name] = _read_column(attribute, tokens, numbers, where)
-        elif attribute.name == assigned.index:
-            texts = [None if token == "?" else _unquote(token) for token in tokens]
-            index = read_index(pd.Series(texts, dtype=object, name=assigned.index), where)
-    frame = pd.DataFrame(columns, index=range(len(rows)))
-    Y, label_names = read_labels(frame[assigned.labels], sep, where)
-    X = encode_frame(frame[assigned.features], where)
-    return Dataset(X if index is None else X.set_axis(index, axis=0), Y, label_names)
-
-
-def _read_sparse(
-    rows: Rows,
-    attributes: list[Attribute],
-    assigned: AssignedColumns,
-    sep: str | None,
-    where: str,
-) -> Dataset:
-    """Read rows of numbered values; those left out are 0, or the first of nominal ones."""
-    check_dense(assigned, where)
-    place = {attribute.name: j for j, attribute in enumerate(attributes)}
-    readers = {
-        place[name]: _reader_of(attributes[place[name]], where)
-        for name in (*assigned.labels, *assigned.features)
-    }
-    data, columns, ends = list[Any](), list[int](), [0]
-    for number, row in rows:
-        for j, token in _sparse_cells(row, number, len(attributes), where).items():
-            if j in readers:
-                if attributes[j].kind == TEXT:
-                    name = attributes[j].name
-                    raise DataError(
-                        f"Sparse ARFF has no strings, but {name!r} in {where} is one. Write the "
-                        f"file with dense rows, or leave the column out with drop=[{name!r}]."
+    def features(self, places: list[int], Y: Any, label_names: Any) -> tuple[Any, ...]:
+        """Return sparse features, with the labelsets and the names of both."""
+        names, columns, n_rows = list[str](), list[Any](), len(self.lines)
+        for j in places:
+            attribute = self.attributes[j]
+            indicators = read_indicators(attribute.values)
+            if attribute.kind != NOMINAL or (indicators is not None and indicators[0] == 0):
+                values, rows = self.values(j), (self.rows or {}).get(j, [])
+                column = sparse.csc_matrix((values, rows, [0, len(rows)]), (n_rows, 1))
+                encoded = [(attribute.name, column)]
+            else:
+                codes = self.categories(j).codes.astype(np.int64)
+                encoded = [
+                    (name, sparse.csc_matrix(values[:, None]))
+                    for name, values in encode_nominal(
+                        attribute.name, codes, attribute.values, self.where
                     )
-                data.append(readers[j](token, number))
-                columns.append(j)
-        ends.append(len(data))
-    shape = (len(rows), len(attributes))
-    matrix = sparse.csr_matrix((np.array(data, dtype=float), columns, ends), shape=shape).tocsc()
-    matrix.eliminate_zeros()
+                ]
+            names += [name for name, _ in encoded]
+            columns += [column for _, column in encoded]
+        check_distinct(names)
+        X = sparse.hstack(columns, format="csc") if columns else sparse.csc_matrix((n_rows, 0))
+        X.eliminate_zeros()
+        return X.tocsr(), Y, label_names, tuple(names)
 
-    def dense(j: int) -> Floats:
-        return np.asarray(matrix[:, [j]].toarray().ravel())
 
-    labels = {
-        name: _as_column(attributes[place[name]], dense(place[name])) for name in assigned.labels
-    }
-    Y, label_names = read_labels(pd.DataFrame(labels), sep, where)
-    kept, names, places, blocks = list[int](), list[str](), list[int](), list[Any]()
-    for j in (place[name] for name in assigned.features):
-        attribute = attributes[j]
-        indicators = read_indicators(attribute.values)
-        if attribute.kind == NUMERIC or (indicators is not None and indicators[0] == 0):
-            kept.append(j)
-            continue
-        codes = _as_codes(dense(j))
-        check_repeated(attribute.name, codes, attribute.values, where)
-        for name, column in encode_codes(attribute.name, codes, attribute.values):
-            blocks.append(sparse.csc_matrix(column[:, None]))
-            names.append(name)
-            places.append(j)
-    names = [*(attributes[j].name for j in kept), *names]
-    check_distinct(names)
-    order = np.argsort([*kept, *places], kind="stable")
-    X = sparse.hstack([matrix[:, kept], *blocks], format="csc")[:, order].tocsr()
-    return Dataset(X, Y, label_names, tuple(names[j] for j in order))
+def _dense_cells(row: str, number: int, n_columns: int, where: str) -> list[str]:
+    """Return the values of a row."""
+    if row.startswith("{"):
+        raise _bad_line(number, where, "cannot be sparse, the rows before it are not")
+    values = _split(row, number, where)
+    if len(values) != n_columns:
+        problem = f"must have a value for each of the {n_columns} attributes, it has {len(values)}"
+        raise _bad_line(number, where, problem)
+    return values
 
 
 def _sparse_cells(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,7 +18,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import read_labelsets
-from labelsure.tables.files import mark_missing, says_missing
+from labelsure.tables.files import MISSING, mark_missing
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -28,9 +28,6 @@ INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0
 
 MIN_ROWS_OF_ID = 20
 """In fewer rows the values of an ordinary nominal feature can all be different by chance."""
-
-Column = tuple[str, Floats]
-"""A name and its values."""
 
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
@@ -46,28 +43,34 @@ def choose_labels(
 
     Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
     """
+    order = np.arange(len(names))
+    ends = _SLICE.fullmatch(choice) if isinstance(choice, str) and choice not in names else None
+    if ends:
+        if ends[1] == "top" and counts is None:
+            raise InputError(
+                f"`labels` cannot be {choice!r} before it is known which {what}s are labels. Read "
+                "the file with all its labels, then call `select_labels` on it."
+            )
+        if ends[1] == "top":
+            order = np.argsort(-np.asarray(counts), kind="stable")
+        choice = -int(ends[2]) if ends[1] == "last" else int(ends[2])
     if isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
-        return _from_one_end(int(choice), len(names), what)
-    if isinstance(choice, str):
-        ends = _SLICE.fullmatch(choice)
-        if ends and choice not in names:
-            return _slice(ends[1], int(ends[2]), len(names), what, counts)
-    try:
-        parts = split_names(choice, names)
-        counted = Counter(parts)
-    except TypeError as error:
+        if not 1 <= abs(choice) <= len(names):
+            raise InputError(
+                f"`labels` must be a number from 1 to {len(names)}, the number of {what}s, or its "
+                f"negative to count from the end, got {choice}."
+            )
+        return sorted((order[:choice] if choice > 0 else order[choice:]).tolist())
+    if not isinstance(choice, Iterable):
         raise InputError(
             f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
-        ) from error
-    twice = next((part for part, count in counted.items() if count > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"`labels` must name each {what} once, {twice!r} is there twice. Leave one out."
         )
-    chosen = match_names(parts, names, what=what)
-    if not chosen:
-        raise InputError(f"`labels` must name at least one {what}, got {choice!r}.")
-    return chosen
+    parts = split_names(choice, names)
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None or not parts:
+        got = f"{twice!r} is there twice. Leave one out" if parts else f"got {choice!r}"
+        raise InputError(f"`labels` must name at least one {what} and each once, {got}.")
+    return match_names(parts, names, what=what)
 
 
 def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
@@ -80,38 +83,14 @@ def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
 def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> list[int]:
     """Return the positions of names and of whatever patterns match, each once."""
     position = {name: j for j, name in enumerate(names)}
-    return list(dict.fromkeys(j for part in parts for j in _matches(part, position, what)))
-
-
-def _matches(part: Any, position: dict[str, int], what: str) -> list[int]:
-    if part in position:
-        return [position[part]]
-    found = [j for name, j in position.items() if fnmatchcase(name, str(part))]
-    if not found:
-        raise unknown_name(what, part, position)
-    return found
-
-
-def _from_one_end(count: int, n_names: int, what: str) -> list[int]:
-    if count == 0 or abs(count) > n_names:
-        raise InputError(
-            f"`labels` must be a number from 1 to {n_names}, the number of {what}s, or its "
-            f"negative to count from the end, got {count}."
-        )
-    return list(range(count)) if count > 0 else list(range(n_names + count, n_names))
-
-
-def _slice(end: str, count: int, n_names: int, what: str, counts: Integers | None) -> list[int]:
-    if end != "top":
-        return _from_one_end(count if end == "first" else -count, n_names, what)
-    if counts is None:
-        raise InputError(
-            f"`labels` cannot be 'top{count}' before it is known which {what}s are labels. "
-            "Read the file with all its labels, then call `select_labels` on it."
-        )
-    positions = _from_one_end(count, n_names, what)  # checks the count
-    most_frequent = np.argsort(-counts, kind="stable")[: len(positions)]
-    return sorted(most_frequent.tolist())
+    found = dict[int, None]()
+    for part in parts:
+        own = [position[part]] if part in position else []
+        matches = own or [j for name, j in position.items() if fnmatchcase(name, str(part))]
+        if not matches:
+            raise unknown_name(what, part, position)
+        found |= dict.fromkeys(matches)
+    return list(found)
 
 
 def read_xml_labels(content: bytes, where: str) -> list[str]:
@@ -167,36 +146,31 @@ def _read_label_column(column: pd.Series[Any]) -> Labelsets:
     return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
 
 
-def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str) -> None:
-    """Refuse a nominal feature that has a different value in every row, as an id has."""
-    n_rows = int((codes >= 0).sum())
-    if n_rows < MIN_ROWS_OF_ID or len(values) < n_rows:
-        return
-    if len(np.unique(codes[codes >= 0])) == n_rows:
-        raise DataError(
-            f"The nominal column {name!r} of {where} must repeat some of its values to be a "
-            f"feature, all {n_rows} are different, as those of an id are. Pass index={name!r} to "
-            f"name the rows by it, or drop=[{name!r}] to leave it out."
-        )
-
-
-def encode_codes(name: str, codes: Integers, values: Sequence[str]) -> list[Column]:
-    """Return the one-hot columns ``name=value`` of one nominal feature.
+def encode_nominal(
+    name: str, codes: Integers, values: Sequence[str], where: str
+) -> list[tuple[str, Floats]]:
+    """Return the one-hot columns ``name=value`` of one nominal feature; codes below 0 are missing.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
     """
-    missing = codes < 0
+    given = codes[codes >= 0]
+    if MIN_ROWS_OF_ID <= len(given) == len(np.unique(given)):
+        raise DataError(
+            f"The nominal column {name!r} of {where} must repeat some of its values to be a "
+            f"feature, all {len(given)} are different, as those of an id are. Pass index={name!r} "
+            f"to name the rows by it, or drop=[{name!r}] to leave it out."
+        )
     indicators = read_indicators(values)
     if indicators is not None:
-        return [(name, np.where(missing, np.nan, indicators[codes]))]
+        return [(name, np.where(codes < 0, np.nan, indicators[codes]))]
     _limits.check_size(
         8 * len(codes) * len(values),
         f"The one-hot columns of {name!r}, which has {len(values)} values,",
         f"Leave it out with drop=[{name!r}].",
     )
     shown = range(1, 2) if len(values) == 2 else range(len(values))
-    return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
+    return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in shown]
 
 
 def read_indicators(values: Sequence[str]) -> Floats | None:
@@ -212,8 +186,7 @@ def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = [str(value) for value in column.cat.categories]
             codes = column.cat.codes.to_numpy().astype(np.int64)
-            check_repeated(str(name), codes, values, where)
-            columns += encode_codes(str(name), codes, values)
+            columns += encode_nominal(str(name), codes, values, where)
         elif pd.api.types.is_numeric_dtype(column.dtype):
             columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
         else:
@@ -269,101 +242,84 @@ class ColumnChoice:
         What stands between the names in a column of label names.
     """
 
-    labels: LabelChoice | frozenset[str] | None = None
+    labels: LabelChoice | Path | None = None
     index: str | None = None
-    drop: str | tuple[str, ...] = ()
+    drop: str | Iterable[str] = ()
     sep: str | None = None
 
-    @classmethod
-    def read(cls, labels: Any, index: Any, drop: Any, sep: Any) -> ColumnChoice:
+    def __post_init__(self) -> None:
         """Check the types of the arguments; whether the columns exist is known later."""
-        if isinstance(labels, Iterable) and not isinstance(labels, (str, frozenset)):
-            labels = list(labels)
-        if index is not None and not isinstance(index, str):
-            raise InputError(f"`index` must be the name of one column, got {index!r}.")
-        if sep is not None and not (isinstance(sep, str) and sep):
+        if self.index is not None and not isinstance(self.index, str):
+            raise InputError(f"`index` must be the name of one column, got {self.index!r}.")
+        if self.sep is not None and not (isinstance(self.sep, str) and self.sep):
             raise InputError(
-                f"`sep` must be the text between two label names, e.g. ';', got {sep!r}."
+                f"`sep` must be the text between two label names, e.g. ';', got {self.sep!r}."
             )
-        if drop is None:
-            drop = ()
-        elif not isinstance(drop, (str, Iterable)):
-            raise _no_names("drop", drop)
-        elif not isinstance(drop, str):
-            drop = tuple(drop)
-        for name, choice in (("labels", labels), ("drop", drop)):
-            if isinstance(choice, (list, tuple)) and not all(
-                isinstance(c, Hashable) for c in choice
-            ):
-                raise _no_names(name, choice)
-        return cls(labels, index, drop, sep)
+        for name, choice in (("labels", self.labels), ("drop", self.drop)):
+            is_fine = name == "labels" or isinstance(choice, str)
+            if isinstance(choice, Iterable) and not isinstance(choice, (str, frozenset)):
+                choice = tuple(choice)
+                object.__setattr__(self, name, choice)
+                is_fine = all(isinstance(part, Hashable) for part in choice)
+            if not is_fine:
+                raise InputError(
+                    f"`{name}` must be names or patterns of columns, e.g. ['notes'], got "
+                    f"{choice!r}."
+                )
 
-    def assign(self, names: Sequence[str]) -> AssignedColumns:
-        """Return what each column of a file is.
+    def assign(self, names: Sequence[str], *, has_labels: bool = True) -> AssignedColumns:
+        """Return what each column of a file is, or of one in which no column is a label.
 
         The column of `index` and those of `drop` are taken out first, so that numbers and patterns
         in `labels` speak of the others.
         """
-        left = self.assign_features(names)
-        if isinstance(self.labels, frozenset):
-            labels = [name for name in left.features if name in self.labels]
-            if not labels:
-                raise InputError("`drop` and `index` must leave at least one label, all are gone.")
-        else:
-            wanted = () if self.labels is None else self.labels
-            chosen = choose_labels(wanted, left.features, what="column")
-            labels = [left.features[j] for j in chosen]
-        if self.sep is not None and len(labels) != 1:
-            raise InputError(
-                f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
-                "columns. Name that column alone, e.g. labels='tags'."
-            )
-        is_label = set(labels)
-        features = [name for name in left.features if name not in is_label]
-        return AssignedColumns(labels, features, left.index)
-
-    def assign_features(self, names: Sequence[str]) -> AssignedColumns:
-        """Return what each column is where none of them is a label; arguments as in `assign`."""
         if self.index is not None and self.index not in names:
             raise unknown_name("column", self.index, names)
         self._check_one_role(names)
         others = [name for name in names if name != self.index]
         parts = split_names(self.drop, others)
         dropped = {others[j] for j in match_names(parts, others, what="column")}
-        return AssignedColumns([], [name for name in others if name not in dropped], self.index)
+        left = [name for name in others if name not in dropped]
+        if not has_labels:
+            return AssignedColumns([], left, self.index)
+        if isinstance(self.labels, frozenset):
+            labels = [name for name in left if name in self.labels]
+            if not labels:
+                raise InputError("`drop` and `index` must leave at least one label, all are gone.")
+        else:
+            chosen: Any = () if self.labels is None else self.labels
+            labels = [left[j] for j in choose_labels(chosen, left, what="column")]
+        if self.sep is not None and len(labels) != 1:
+            raise InputError(
+                f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
+                "columns. Name that column alone, e.g. labels='tags'."
+            )
+        is_label = set(labels)
+        return AssignedColumns(labels, [n for n in left if n not in is_label], self.index)
 
     def _check_one_role(self, names: Sequence[str]) -> None:
         """Refuse a column that two arguments name; patterns are only about the others."""
-        named: dict[str, list[Any]] = {"drop": split_names(self.drop, names)}
-        if isinstance(self.labels, (str, list)):
+        named = {"drop": split_names(self.drop, names)}
+        if isinstance(self.labels, (str, tuple)):
             named["labels"] = split_names(self.labels, names)
-        if self.index is not None:
-            named["index"] = [self.index]
+        named["index"] = [] if self.index is None else [self.index]
         roles: dict[Any, str] = {}
         for role, columns in named.items():
             for column in dict.fromkeys(columns):
-                if column in roles and column in names:
+                if roles.setdefault(column, role) != role and column in names:
                     raise InputError(
                         f"A column must have one role, {column!r} is in `{roles[column]}` and in "
                         f"`{role}`. Take it out of one of them."
                     )
-                roles[column] = role
 
-
-def _no_names(argument: str, choice: Any) -> InputError:
-    return InputError(
-        f"`{argument}` must be names or patterns of columns, e.g. ['notes'], got {choice!r}."
-    )
-
-
-def choose_features(frame: pd.DataFrame, choice: ColumnChoice, where: str) -> pd.DataFrame:
-    """Return a frame of features without the columns to drop, its rows named by the index."""
-    columns = choice.assign_features([str(name) for name in frame.columns])
-    features = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    chosen = features[columns.features]
-    if columns.index is None:
-        return chosen
-    return chosen.set_axis(read_index(features[columns.index], where), axis=0)
+    def choose_features(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
+        """Return a frame of features without the columns to drop, its rows named by the index."""
+        named = frame.set_axis([str(name) for name in frame.columns], axis=1)
+        columns = self.assign(list(named.columns), has_labels=False)
+        chosen = named[columns.features]
+        if columns.index is None:
+            return chosen
+        return chosen.set_axis(read_index(named[columns.index], where), axis=0)
 
 
 def check_dense(columns: AssignedColumns, where: str) -> None:
@@ -379,95 +335,71 @@ def read_labels(
     columns: pd.DataFrame, sep: str | None, where: str
 ) -> tuple[Labelsets, tuple[str, ...]]:
     """Return labelsets and label names: of columns of zeros and ones, or of one column of names."""
-    names = tuple(str(name) for name in columns.columns)
-    if len(names) == 1 and (sep is not None or holds_lists(columns.iloc[:, 0])):
-        return _read_label_names(columns.iloc[:, 0], sep, where)
-    return read_label_columns(columns, where), names
-
-
-def holds_lists(column: pd.Series[Any]) -> bool:
-    """Whether a column holds lists, also as JSON such as ``["a", "b"]`` in a text file."""
-    return any(isinstance(value, (list, tuple, np.ndarray)) for value in column) or _spells_lists(
-        column
-    )
-
-
-def _spells_lists(cells: Iterable[Any]) -> bool:
-    """Whether all cells are texts in brackets or empty, and not all empty."""
-    texts = [cell.strip() if isinstance(cell, str) else None for cell in cells]
-    return any(texts) and all(
-        text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
-    )
-
-
-def read_json_lists(cells: list[Any], title: str) -> list[Any]:
-    """Return the lists that texts spell as JSON, other cells as they are."""
-    if not _spells_lists(cells):
-        return cells
-    read = []
-    for row, cell in enumerate(cells):
-        try:
-            read.append(json.loads(cell or "[]"))
-        except ValueError as error:
-            raise DataError(
-                f'{title} must hold JSON lists such as ["a", "b"], got {cell!r} in row {row} '
-                "(rows count from 0). Fix or drop this row."
-            ) from error
-    return read
-
-
-def _read_label_names(
-    column: pd.Series[Any], sep: str | None, where: str
-) -> tuple[Labelsets, tuple[str, ...]]:
-    title = f"Column {str(column.name)!r} of {where}"
-    values = read_json_lists(list(column), title)
-    for row, value in enumerate(values):
-        _check_label_names(value, sep, f"row {row} (rows count from 0)", title)
-    names: list[str] | None = None
-    if holds_lists(column):
-        values = [_split_text(value, sep, row, title) for row, value in enumerate(values)]
-        found = {str(label): label for value in values for label in value}
-        names = sorted(found, key=lambda name: _order_of(found[name]))
-        values = [[str(label) for label in value] for value in values]
-    if not any(value.replace(sep, "").strip() if names is None else value for value in values):
+    cells = None
+    if columns.shape[1] == 1:
+        cells = read_label_cells(columns.iloc[:, 0], sep, where)
+    if cells is None:
+        return read_label_columns(columns, where), tuple(str(name) for name in columns.columns)
+    found = {str(label): label for cell in cells for label in cell}
+    if not found:
+        title = f"Column {str(columns.columns[0])!r} of {where}"
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
-    read = read_labelsets(values, names, name=str(column.name), sep=sep)
-    return read.labelsets, read.label_names or ()
+    names = sorted(found, key=lambda name: _order_of(found[name]))
+    read = read_labelsets([[str(label) for label in cell] for cell in cells], names)
+    return read.labelsets, tuple(names)
 
 
 def _order_of(label: Any) -> tuple[bool, float, str]:
     """Return what sorts numbers by value, so that 10 comes after 9, and before texts."""
-    is_number = isinstance(label, (int, float, np.number)) and not isinstance(label, bool)
+    is_number = isinstance(label, (int, float)) and not isinstance(label, bool)
     return not is_number, label if is_number else 0.0, str(label)
 
 
-def _split_text(value: Any, sep: str | None, row: int, title: str) -> Any:
-    """Return the names in a text that stands among lists of names; a list as it is."""
-    if not isinstance(value, str):
-        return value
-    if sep is None:
-        raise DataError(
-            f"{title} must hold a list of label names in every row, got the text {value!r} in row "
-            f"{row} (rows count from 0). Write a list, or say what stands between names by `sep`."
-        )
-    return [label.strip() for label in value.split(sep) if label.strip()]
+def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> list[list[Any]] | None:
+    """Return the labels that each cell names; None where no `sep` is given and no cell is a list.
 
-
-def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> None:
-    is_list = isinstance(value, (list, tuple, np.ndarray))
-    labels = list(value) if is_list else [value]
-    if not all(pd.api.types.is_scalar(label) for label in labels):
-        raise DataError(f"{title} must hold lists of label names, got {value!r} in {row}.")
-    if any(pd.isna(label) for label in labels) or (not is_list and says_missing(value)):
-        raise DataError(
-            f"{title} must say for every row which labels it has, one is missing in {row}. Leave "
-            "it empty where there are none, or drop that row."
-        )
-    if not is_list and not isinstance(value, str):
-        raise DataError(
-            f"{title} must hold text with label names between {sep!r}, got {value} in {row}. "
-            "Columns of zeros and ones are read without `sep`."
-        )
+    Lists may also be JSON such as ``["a", "b"]``, in a text file.
+    """
+    cells = [
+        value.tolist() if isinstance(value, np.ndarray) else value for value in column.tolist()
+    ]
+    texts = [cell.strip() if isinstance(cell, str) else None for cell in cells]
+    is_json = any(texts) and all(
+        text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
+    )
+    if sep is None and not is_json and not any(isinstance(cell, (list, tuple)) for cell in cells):
+        return None
+    title, rows = f"Column {str(column.name)!r} of {where}", []
+    for row, cell in enumerate(cells):
+        at = f"in row {row} (rows count from 0)"
+        if is_json:
+            try:
+                cell = json.loads(cell or "[]")
+            except ValueError as error:
+                raise DataError(
+                    f'{title} must hold JSON lists such as ["a", "b"], got {cell!r} {at}. Fix or '
+                    "drop this row."
+                ) from error
+        labels = list(cell) if isinstance(cell, (list, tuple)) else [cell]
+        if not all(pd.api.types.is_scalar(label) for label in labels):
+            raise DataError(f"{title} must hold lists of label names, got {cell!r} {at}.")
+        is_text = isinstance(cell, str)
+        is_missing = is_text and cell.strip() != "" and cell.strip().lower() in MISSING
+        if is_missing or any(pd.isna(label) for label in labels):
+            raise DataError(
+                f"{title} must say for every row which labels it has, one is missing {at}. Leave "
+                "it empty where there are none, or drop that row."
+            )
+        if is_text and sep is not None:
+            labels = [label.strip() for label in cell.split(sep) if label.strip()]
+        elif not isinstance(cell, (list, tuple)):
+            must = "a list" if sep is None else f"text with label names between {sep!r}"
+            raise DataError(
+                f"{title} must hold {must} in every row, got {cell!r} {at}. Write lists of label "
+                "names, or say what stands between names by `sep`."
+            )
+        rows.append(labels)
+    return rows
 
 
 def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") -> pd.Index:

@@ -42,7 +42,6 @@ from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
     check_dense,
-    choose_features,
     encode_frame,
     read_index,
     read_label_columns,
@@ -223,7 +222,7 @@ def read_dataset(
     >>> data.label_names, list(data.X.index)
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
-    choice = ColumnChoice.read(labels, index, drop, sep)
+    choice = ColumnChoice(labels, index, drop, sep)
     given, path = path, Path(path) if is_address(path) else expand_path(path)
     suffix = suffix_of(path)
     if suffix not in (".arff", TEXT):
@@ -276,7 +275,7 @@ def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
     names = list(frame.columns) if frame is not None else known or []
     saved = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
     names = [name for name in names if name not in saved]
-    assigned = choice.assign_features([str(name) for name in names])
+    assigned = choice.assign([str(name) for name in names], has_labels=False)
     kept = {*assigned.features, choice.index}
     columns = replace(choice, drop=()).assign([str(name) for name in names if str(name) in kept])
     if frame is None:
@@ -693,7 +692,7 @@ def load_dataset(
     elif source == "file" or (source is None and data_dir is not None):
         raise _make_absence_error(key, folder, files)
     else:
-        choice = ColumnChoice.read(None, index, drop, None)
+        choice = ColumnChoice(None, index, drop)
         entry = ENTRIES.get(key, NamedDataset(key, ""))
         data = _load_elsewhere(entry, choice, source)
     return data if labels is None else data.select_labels(labels)
@@ -702,7 +701,7 @@ def load_dataset(
 def _load_elsewhere(entry: NamedDataset, choice: ColumnChoice, source: str | None) -> Dataset:
     if entry.embedded is not None and source in (None, "embedded"):
         data = entry.embedded()
-        return replace(data, X=choose_features(data.X, choice, entry.name), feature_names=())
+        return replace(data, X=choice.choose_features(data.X, entry.name), feature_names=())
     if entry.openml_id is not None and source in (None, "openml"):
         bunch = _fetch(entry.name, entry.openml_id)
         return _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
@@ -795,7 +794,7 @@ def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoi
         X, feature_names = _choose_sparse_features(bunch, choice, where)
         values = X.data
     else:
-        frame = choose_features(pd.DataFrame(bunch.data), choice, where)
+        frame = choice.choose_features(pd.DataFrame(bunch.data), where)
         X = encode_frame(frame, where)
         feature_names = tuple(X.columns)
         values = X.select_dtypes("number").to_numpy()
@@ -814,7 +813,7 @@ def _choose_sparse_features(
     bunch: Any, choice: ColumnChoice, where: str
 ) -> tuple[Any, tuple[str, ...]]:
     names = [str(name) for name in bunch.feature_names]
-    columns = choice.assign_features(names)
+    columns = choice.assign(names, has_labels=False)
     check_dense(columns, where)
     kept = [names.index(name) for name in columns.features]
     return (bunch.data if len(kept) == len(names) else bunch.data[:, kept]), tuple(columns.features)

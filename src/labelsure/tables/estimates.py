@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -12,22 +12,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._kernels.threads import n_threads, one_thread
-from labelsure._runtime.processes import TaskFailure, watched_workers
-from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure._runtime.warnings import warn
-from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
-from labelsure.estimation._shift import View, sample_rows
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
+from labelsure.tables.features import refuse_missing_columns
 from labelsure.tables.files import read_table, read_unit
 from labelsure.tables.inputs import InputTable
-from labelsure.tables.scoring import ModelFile, Part, Progress, list_parts
+from labelsure.tables.scoring import (
+    FileRows,
+    ModelFile,
+    Part,
+    Progress,
+    join_views,
+    list_parts,
+    read_slices,
+    view_rows,
+)
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
+    from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -50,7 +61,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     sums: BatchSums
-    view: View | None
+    view: pd.DataFrame | None
     accuracy: Floats
     estimated: Floats
 
@@ -96,41 +107,38 @@ def sum_files(
 ) -> FileSums:
     """Return what every estimate of the rows of files follows from."""
     check_shift(shift)
-    n_jobs = check_jobs(n_jobs, n_threads())
-    file = ModelFile.find(model, trust, packed=scheduler is not None)
-    fitted = file.load()
-    _check_metric(metric, fitted.metric)
-    parts = list_parts(inputs, fitted, id_column, csv_sep)
+    rows = FileRows.open(
+        model,
+        inputs,
+        id_column=id_column,
+        csv_sep=csv_sep,
+        trust=trust,
+        packed=scheduler is not None,
+    )
+    _check_metric(metric, rows.model.metric)
     known = None
     if truth is not None:
         known = LabelledRows.read(
             truth,
-            fitted,
+            rows.model,
+            rows.sources,
             id_column=id_column,
             label_column=label_column,
             sep=sep,
             csv_sep=csv_sep,
-        ).in_files([unit.source for part in parts for unit in part.slices])
+        )
         shift = "ignore"
-    n_total = parts[-1].first_row + parts[-1].n_rows
-    compared = sample_rows(n_total) if shift != "ignore" else np.empty(0, np.intp)
-    tasks = [(part, part.choose(compared), shift, known) for part in parts]
-    found: dict[int, Any] = {}
-    n_finished = 0
-    with watched_workers():
-        for place, sums in run_tasks(
-            _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=file
-        ):
-            if isinstance(sums, TaskFailure):
-                raise DataError(sums.message)
-            if isinstance(sums, LabelsureError):
-                raise sums
-            found[place] = sums
-            n_finished += parts[place].n_rows
-            if progress is not None:
-                progress(n_finished, n_total)
+    compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
+    tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
+    found = {}
+    for name, sums, _ in rows.map(
+        _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+    ):
+        if isinstance(sums, TaskFailure):
+            raise InputError(sums.message)
+        found[name] = sums
     # In the order of the rows, whatever finished first.
-    return _join_sums(fitted, [sums for _, some in sorted(found.items()) for sums in some], known)
+    return _join_sums(rows.model, [sums for name in rows.parts for sums in found[name]], known)
 
 
 def check_shift(shift: str) -> None:
@@ -154,50 +162,36 @@ def _check_metric(metric: str | None, fitted: Any) -> None:
 def _join_sums(model: Any, sums: list[Any], known: LabelledRows | None) -> FileSums:
     """Add up what was found of each slice."""
     totals, views, labelled = zip(*sums, strict=True)
-    seen = [view for view in views if view is not None]
-    joined = None
-    if seen:
-        joined = View(seen[0].names, np.concatenate([view.values for view in seen]))
-    total = reduce(add, totals)
+    total, view = reduce(add, totals), join_views(views)
     if known is None:
-        return FileSums(model, total, joined, np.empty(0), np.empty(0))
+        return FileSums(model, total, view, np.empty(0), np.empty(0))
     entries, accuracy, estimated = (
         np.concatenate(values) for values in zip(*labelled, strict=True)
     )
     known.check_found(entries)
-    return FileSums(model, total, joined, accuracy, estimated)
+    return FileSums(model, total, view, accuracy, estimated)
 
 
 def _sum_part(
-    file: ModelFile, part: Part, compared: Indices, shift: str, known: LabelledRows | None
-) -> Any:
-    """Return for each slice its sums, what is compared of it, and its labelled rows.
-
-    Or return what is wrong with it.
-    """
-    try:
-        model, found, first_row = file.load(), [], 0
-        estimator = model.accuracy_estimator_
-        inputs = InputTable(model, None if known is None else known.id_column)
-        for unit in part.slices:
-            rows = read_unit(unit, inputs.columns)
-            X, ids = inputs.read(rows, unit.where)
-            chosen = compared[(compared >= first_row) & (compared < first_row + unit.n_rows)]
-            first_row += unit.n_rows
-            with one_thread():
-                dist, decisions = model._predict_all(X)
-                view = labelled = None
-                if len(chosen):
-                    some = chosen - first_row + unit.n_rows
-                    picked = None if decisions is None else decisions[some]
-                    view = estimator._view(dist[some], picked, shift=shift)
-                if known is not None:
-                    own = known.of_file(unit.source)
-                    labelled = find_labelled(model, dist, decisions, own, ids, rows.index)
-                found.append((estimator._sum_up(dist, decisions), view, labelled))
-        return found
-    except LabelsureError as error:
-        return error
+    model: AccuracyAwareClassifier,
+    part: Part,
+    compared: Indices,
+    known: LabelledRows | None,
+) -> list[Any]:
+    """Return for each slice its sums, what is compared of it, and its labelled rows."""
+    found = []
+    inputs = InputTable(model, None if known is None else known.id_column)
+    for some in read_slices(inputs, part):
+        dist, decisions = model._predict_all(some.X)
+        chosen = np.flatnonzero(np.isin(some.positions, compared))
+        labelled = None
+        if known is not None:
+            labelled = find_labelled(
+                model, dist, decisions, known, some.ids, some.rows.index, some.unit.source
+            )
+        sums = model.accuracy_estimator_._sum_up(dist, decisions)
+        found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
+    return found
 
 
 def report_files(
@@ -209,6 +203,7 @@ def report_files(
     sep: str | None = None,
     csv_sep: str | None = None,
     id_column: str | None = None,
+    show: Sequence[str] = (),
     title: str | None = None,
     open_cost: float | None = None,
     trust: Iterable[str] = (),
@@ -222,7 +217,7 @@ def report_files(
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if truth is None:
-        batches = _predict_units(fitted, paths, id_column, csv_sep)
+        batches = _predict_units(fitted, paths, id_column, csv_sep, show)
         return make_model_report(fitted, batches, title, open_cost)
     if len(paths) != 1:
         raise InputError(
@@ -230,31 +225,48 @@ def report_files(
             "for each."
         )
     names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    batches = _predict_with_truth(fitted, paths[0], truth, csv_sep=csv_sep, **names_of_truth)
-    return make_model_report(fitted, batches, title, open_cost)
+    batch, note = _predict_with_truth(
+        fitted, paths[0], truth, show, csv_sep=csv_sep, **names_of_truth
+    )
+    return make_model_report(fitted, [batch], title, open_cost, note)
 
 
 def _predict_units(
-    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None, csv_sep: str | None
+    model: AccuracyAwareClassifier,
+    paths: list[Any],
+    id_column: str | None,
+    csv_sep: str | None,
+    show: Sequence[str],
 ) -> Iterator[Any]:
+    from labelsure.model._model_report import choose_columns
+
     inputs = InputTable(model, id_column)
+    columns = inputs.columns
+    if columns is not None:
+        columns = [*dict.fromkeys([*columns, *show])]
     for part in list_parts(paths, model, id_column, csv_sep) if paths else []:
         for unit in part.slices:
-            X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
+            rows = read_unit(unit, columns)
+            X, ids = inputs.read(rows, unit.where)
             dist, Y_pred = model._predict_all(X)
-            yield dist if ids is None else dist._with_index(ids), Y_pred, None
+            dist = dist if ids is None else dist._with_index(ids)
+            yield dist, Y_pred, None, choose_columns(rows if show else X, show)
 
 
 def _predict_with_truth(
     model: AccuracyAwareClassifier,
     path: AnyPath,
     truth: AnyPath,
+    show: Sequence[str],
     *,
     label_column: str | None,
     sep: str | None,
     csv_sep: str | None,
     id_column: str | None,
-) -> Iterator[Any]:
+) -> tuple[Any, str]:
+    """Return the rows whose truth is known, and a note where others are left out."""
+    from labelsure.model._model_report import choose_columns
+
     inputs = InputTable(model, id_column)
     frame, known = (read_table(table, csv_sep=csv_sep) for table in (path, truth))
     has_id = inputs.id_column is not None and all(
@@ -272,15 +284,115 @@ def _predict_with_truth(
         sparse=inputs.is_sparse,
     )
     where = repr(Path(path).name)
-    n_rows = len(frame)
+    n_rows, note = len(frame), ""
     frame, Y = join_truth(frame, found, by, where)
     if len(frame) < n_rows:
-        warn(
+        note = (
             f"The truth in {found.where} has {len(frame):,} of the {n_rows:,} rows of {where}; the "
-            "page is about these.",
-            UserWarning,
+            "page is about these."
         )
+        warn(note, UserWarning)
     X, ids = inputs.read(frame, where)
     dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
-    yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true
+    dist = dist if ids is None else dist._with_index(ids)
+    return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note
+
+
+def monitor_files(
+    model: AnyPath,
+    inputs: AnyPath | Iterable[AnyPath],
+    *,
+    time: str,
+    every: str,
+    truth: AnyPath | None = None,
+    drawn: float | None = None,
+    bound: float | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    csv_sep: str | None = None,
+    trust: Iterable[str] = (),
+) -> MonitorTable:
+    """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
+    from labelsure.estimation.monitoring import monitor
+
+    if (truth is None) != (drawn is None) or (truth is not None and id_column is None):
+        raise InputError(
+            "`truth` must come with `drawn`, the probability with which each row was drawn to be "
+            "labelled, and with `id_column`, which names the rows in both tables."
+        )
+    fitted = ModelFile.find(model, trust).load()
+    reader = InputTable(fitted, id_column)
+    columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
+    frame = read_table(inputs, columns, csv_sep)
+    dates = _read_dates(frame, time)
+    chunks = _cut_by_calendar(dates, every)
+    X, _ = reader.read(frame, "the input")
+    labels = None
+    if truth is not None:
+        found = read_truth(
+            read_table(truth, csv_sep=csv_sep),
+            repr(Path(truth).name),
+            labels=fitted.label_names_,
+            n_labels=fitted.n_labels_,
+            label_column=label_column,
+            sep=sep,
+            id_column=id_column,
+            sparse=reader.is_sparse,
+        )
+        joined, Y = join_truth(
+            frame.assign(**{ROW: range(len(frame))}), found, id_column, "the input"
+        )
+        places = joined[ROW].to_numpy()
+        order = np.argsort(places)
+        labels = {}
+        for name, rows in chunks.items():
+            own = order[np.isin(places[order], rows)]
+            if len(own):
+                truths = Y[own] if is_sparse(Y) else Y.iloc[own].to_numpy()
+                labels[name] = (np.searchsorted(rows, places[own]), truths, drawn)
+    rows_of = getattr(X, "iloc", X)
+    return monitor(
+        fitted,
+        {name: rows_of[rows] for name, rows in chunks.items()},
+        labels=labels,
+        bound=bound,
+        level=fitted.confidence,
+    )
+
+
+ROW = "row of the input"
+
+
+def _read_dates(frame: Any, time: str) -> Any:
+    """Return the dates of all rows, or say which is none."""
+    import pandas as pd
+
+    refuse_missing_columns([time], [str(name) for name in frame.columns], "the input")
+    dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
+    if dates.isna().any():
+        row = int(np.argmax(dates.isna()))
+        raise InputError(
+            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row "
+            f"{row + 1}."
+        )
+    return dates.dt.tz_localize(None)
+
+
+def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
+    """Return the rows of each period that has some, by the date at which it begins."""
+    import pandas as pd
+
+    try:
+        parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
+    except ValueError as error:
+        raise InputError(
+            "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
+            f"{every!r}."
+        ) from error
+    return {
+        str(start).removesuffix(" 00:00:00"): np.sort(part.to_numpy())
+        for start, part in parts
+        if len(part)
+    }

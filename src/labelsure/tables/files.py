@@ -283,11 +283,6 @@ def holds_containers(column: pd.Series[Any]) -> bool:
     )
 
 
-def says_missing(cell: Any) -> bool:
-    """Whether a cell with names of labels says that they are missing; "" says that none is true."""
-    return isinstance(cell, str) and cell.strip() != "" and cell.strip().lower() in MISSING
-
-
 _LOCK = threading.RLock()
 _KEPT: dict[Any, Any] = {}  # the reader that was used last
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from labelsure._runtime.storage import (
     checksum_bytes,
     hold_folder,
     is_address,
-    is_stream,
     make_folder,
     open_system,
     remove_leftovers,
@@ -28,18 +26,15 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
-from labelsure.tables.files import arrow_to_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
-MANIFEST, NOTES, BAD_ROWS = "_manifest.json", "_notes", "_bad_rows"
+MANIFEST, NOTES = "_manifest.json", "_notes"
 """Names that begin with an underscore are no data to whoever reads a folder of parts. The manifest
-marks a folder as ours; the last says which file this run writes bad rows to."""
+marks a folder as ours."""
 
-PART = re.compile(r"part-[0-9]{5,}\.(jsonl|csv|tsv|parquet)")
-OWN_NAMES = (MANIFEST, NOTES, BAD_ROWS, LOCK, OWNER)
+PART = re.compile(r"part-[0-9]{5,}\.parquet")
 
 
 class PartStore:
@@ -158,28 +153,30 @@ def _notes_of(name: str) -> str:
 
 
 def run_parts(
-    store: PartStore,
+    store: PartStore | None,
     keys: Mapping[str, str],
     function: Callable[..., Any],
     make_tasks: Callable[[list[str]], list[tuple[Any, ...]]],
     *,
-    keep: Callable[[str, dict[str, Any]], bool],
+    keep: Callable[[str, dict[str, Any]], bool] = lambda name, notes: True,
     prepare: Callable[..., tuple[Any, ...]] | None = None,
     n_jobs: int = 1,
     scheduler: str | None = None,
     shared: Any = None,
-) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each part that is not finished, and what its task returned."""
+) -> Iterator[tuple[str, Any, bool]]:
+    """Yield each part's name, its notes or what its task returned, and whether it was kept."""
     missing = []
     for name, key in keys.items():
-        notes = store.find(name, key)
-        if notes is None or not keep(name, notes):
+        notes = None if store is None else store.find(name, key)
+        if notes is not None and keep(name, notes):
+            yield name, notes, True
+        else:
             missing.append(name)
     tasks = make_tasks(missing)
     for place, found in run_tasks(
         function, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=shared, prepare=prepare
     ):
-        yield missing[place], found
+        yield missing[place], found, False
 
 
 WORDS = {
@@ -192,7 +189,7 @@ WORDS = {
 
 
 class ScoredParts(PartStore):
-    """The parts of one scoring run, until they are joined or for good.
+    """The parts of one scoring run, for good or until they are joined to a file beside them.
 
     Parameters
     ----------
@@ -204,7 +201,7 @@ class ScoredParts(PartStore):
 
     def __init__(self, out: str, *, keeps_parts: bool) -> None:
         super().__init__(out if keeps_parts else f"{out}.parts")
-        self.out, self.keeps_parts = out, keeps_parts
+        self.keeps_parts = keeps_parts
 
     def find_change(self, manifest: Mapping[str, Any]) -> str | None:
         """Return the settings that differ from those of the parts here; None without parts."""
@@ -225,22 +222,18 @@ class ScoredParts(PartStore):
     @contextmanager
     def locked(self, manifest: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
         """Keep the place for this process, with the parts of the same run and no others."""
-        old = f"{self.out}.old"
-        if overwrite and self.keeps_parts and not self.is_remote and self.find_change(manifest):
-            self.place = str(Path(f"{self.out}.parts").absolute())  # the old parts stay until then
-            if Path(old).exists():
-                raise _already_exists(old)
-        if self.find_change(manifest) is None and set(self.list()) - {LOCK, OWNER}:
+        folder = Path(self.place)
+        if self.find_change(manifest) is None and (
+            folder.is_file() or set(self.list()) - {LOCK, OWNER}
+        ):
             raise InputError(
                 f"The folder {self.place!r} must be new or empty, or hold parts of the same run; "
                 "it holds something else. Choose another name for the output."
             )
-        if self.is_remote:  # stores have no locks, and nothing can be renamed
+        if self.is_remote:  # stores have no locks
             self._prepare(manifest, overwrite)
             yield
             return
-        self._check_out(manifest, overwrite)
-        folder = Path(self.place)
         make_folder(folder, "The folder of the parts")
         with hold_folder(folder, "the folder of the parts"):
             for name in ("", NOTES):
@@ -254,21 +247,6 @@ class ScoredParts(PartStore):
                 raise
         if not self.keeps_parts:
             self._clear()
-        elif self.place != str(Path(self.out).absolute()):
-            self._replace(Path(old))
-
-    def _check_out(self, manifest: Mapping[str, Any], overwrite: bool) -> None:
-        """Refuse to replace what is no part of the same run."""
-        out, is_begun = Path(self.out), self.find_change(manifest) is not None
-        if self.keeps_parts and out.is_file():
-            raise InputError(
-                f"The output {self.out!r} has no suffix and must be a folder, it is a file. "
-                "Choose another name."
-            )
-        if not self.keeps_parts and (
-            out.is_dir() or (out.exists() and not overwrite and not is_begun)
-        ):
-            raise _already_exists(self.out)
 
     def _prepare(self, manifest: Mapping[str, Any], overwrite: bool) -> None:
         """Refuse to mix parts of different runs, or remove those of the other one."""
@@ -288,41 +266,10 @@ class ScoredParts(PartStore):
         folder = Path(self.place)
         shutil.rmtree(folder / NOTES, ignore_errors=True)
         for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
-            if name in OWN_NAMES or PART.fullmatch(name):
+            if name in (MANIFEST, LOCK, OWNER) or PART.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it
             folder.rmdir()
-
-    def _replace(self, old: Path) -> None:
-        """Put the new folder in the place of the old one; what is not ours moves along."""
-        out = Path(self.out)
-        os.rename(out, old)
-        os.rename(self.place, out)
-        self.place = str(old.absolute())
-        self._clear()
-        for entry in list(old.iterdir()) if old.is_dir() else []:
-            if not (out / entry.name).exists():
-                os.rename(entry, out / entry.name)
-        with suppress(OSError):
-            old.rmdir()
-        self.place = str(out.absolute())
-
-    def check_bad_rows(self, path: Path, *, overwrite: bool) -> None:
-        """Refuse to replace a file of bad rows that this run has not written."""
-        name = str(path.absolute()).encode()
-        try:
-            is_own = self.get(BAD_ROWS) == name
-        except OSError:
-            is_own = False
-        if path.exists() and not (is_stream(path) or is_own or overwrite):
-            raise _already_exists(str(path))
-        self.put(BAD_ROWS, name)
-
-
-def _already_exists(path: str) -> InputError:
-    return InputError(
-        f"{path!r} exists already. Choose another name, or say `overwrite` to replace a file."
-    )
 
 
 # Formats
@@ -336,7 +283,7 @@ FORMATS = (*SEPARATORS, ".jsonl", ".parquet")
 GROUP_ROWS = 100_000
 """Rows of a row group at least: readers of Parquet are slow with many small ones."""
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = r"^[=+\-@\t\r]"
 """With what texts begin that spreadsheets take for formulas."""
 
 
@@ -347,104 +294,60 @@ def check_suffix(suffix: str) -> str:
     return suffix.lower()
 
 
-def encode_table(
-    table: pa.Table,
-    suffix: str,
-    *,
-    sep: str = NAME_SEPARATOR,
-    csv_sep: str = "",
-    spreadsheet_safe: bool = False,
-) -> bytes:
-    """Return a table of predictions as the content of a file."""
-    content = BytesIO()
-    if suffix == ".parquet":
-        import pyarrow.parquet as pq
+def encode_parquet(table: pa.Table) -> bytes:
+    """Return a table as the content of a Parquet file."""
+    import pyarrow.parquet as pq
 
-        pq.write_table(table, content)
-    elif suffix == ".jsonl":
-        for record in table.to_pylist():
-            line = json.dumps(record, ensure_ascii=False, allow_nan=False)
-            content.write(f"{line}\n".encode())
-    else:
-        frame = arrow_to_frame(_join_names(table, sep), "the predictions")
-        if spreadsheet_safe:
-            frame = _escape_formulas(frame)
-        return _encode_csv(frame, csv_sep or SEPARATORS[suffix])
+    content = BytesIO()
+    pq.write_table(table, content)
     return content.getvalue()
 
 
-def _encode_csv(frame: pd.DataFrame, sep: str) -> bytes:
-    text = StringIO(newline="")
-    # Values with a carriage return are quoted where the end of a line has one.
-    lines: Any = _UnixLines(text)
-    frame.to_csv(lines, index=False, sep=sep, lineterminator="\r\n")
-    return text.getvalue().encode()
+def decode_parquet(content: bytes) -> pa.Table:
+    """Return the table that is the content of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(BytesIO(content))
 
 
-class _UnixLines:
-    """Writes rows that end in CR LF with LF alone."""
+def write_tables(
+    tables: Iterable[pa.Table],
+    suffix: str,
+    file: IO[bytes],
+    *,
+    sep: str = NAME_SEPARATOR,
+    csv_sep: str | None = None,
+    spreadsheet_safe: bool = False,
+) -> None:
+    """Write tables of predictions as one file or into a pipe, each as soon as it comes."""
+    from pyarrow.csv import CSVWriter, WriteOptions
 
-    def __init__(self, file: StringIO) -> None:
-        self._file = file
-
-    def write(self, row: str) -> None:
-        """Write one row, as `csv` passes it."""
-        self._file.write(row.removesuffix("\r\n") + "\n")
-
-
-def _join_names(table: pa.Table, sep: str) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for place, field in enumerate(table.schema):
-        if pa.types.is_list(field.type):
-            joined = pc.binary_join(table.column(place), sep)
-            table = table.set_column(place, field.name, joined)
-    return table
-
-
-def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with an apostrophe before such texts, also in the header."""
-
-    def escape(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
-
-    escaped = {
-        name: column if column.dtype.kind in "iufb" else column.map(escape)
-        for name, column in table.items()
-    }
-    return type(table)(escaped).rename(columns=escape)
-
-
-def join_parts(contents: Iterable[bytes], suffix: str, file: IO[bytes], csv_sep: str = "") -> None:
-    """Write the parts of a run as one file, with one of them in memory at a time."""
     if suffix == ".parquet":
-        _join_parquet(contents, file)
+        _write_groups(tables, file)
         return
-    header = b""
-    for content in contents:
-        if suffix in SEPARATORS and not header:
-            header = _read_header(content, csv_sep or SEPARATORS[suffix])
-            file.write(header)
-        file.write(content[len(header) :])
+    writer = None
+    for table in tables:
+        if suffix == ".jsonl":
+            for record in table.to_pylist():
+                line = json.dumps(record, ensure_ascii=False, allow_nan=False)
+                file.write(f"{line}\n".encode())
+        else:
+            text = _as_text(table, sep, spreadsheet_safe)
+            if writer is None:
+                options = WriteOptions(delimiter=csv_sep or SEPARATORS[suffix])
+                writer = CSVWriter(file, text.schema, write_options=options)
+            writer.write_table(text)
+        file.flush()
 
 
-def _read_header(content: bytes, sep: str) -> bytes:
-    """Return the bytes of the header, in which names may hold line breaks."""
-    import pandas as pd
-
-    columns = pd.read_csv(BytesIO(content), sep=sep, nrows=0).columns
-    return _encode_csv(pd.DataFrame(columns=columns), sep)
-
-
-def _join_parquet(contents: Iterable[bytes], file: IO[bytes]) -> None:
+def _write_groups(tables: Iterable[pa.Table], file: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    writer, group = None, []
-    for content in contents:
-        group.append(pq.read_table(BytesIO(content)))
-        writer = writer or pq.ParquetWriter(file, group[0].schema)
+    writer, group = None, list[pa.Table]()
+    for table in tables:
+        writer = writer or pq.ParquetWriter(file, table.schema)
+        group.append(table)
         if sum(map(len, group)) >= GROUP_ROWS:
             writer.write_table(pa.concat_tables(group))
             group = []
@@ -454,41 +357,20 @@ def _join_parquet(contents: Iterable[bytes], file: IO[bytes]) -> None:
         writer.close()
 
 
-def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as dictionaries that JSON can hold; what is missing is None.
+def _as_text(table: pa.Table, sep: str, spreadsheet_safe: bool) -> pa.Table:
+    """Return a table as CSV can hold it: names of labels in one text, formulas as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> plain_records(pd.DataFrame({"a": [1.5, None], "b": [("x",), ()]}))
-    [{'a': 1.5, 'b': ['x']}, {'a': None, 'b': []}]
-    """
-    columns = {str(name): _plain_column(frame[name]) for name in frame}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    def escape(texts: Any) -> Any:
+        is_formula = pc.match_substring_regex(texts, FORMULA)
+        return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
 
-
-def _plain_column(column: pd.Series[Any]) -> list[Any]:
-    """Return the values of a column; those of numbers without a look at each."""
-    values = column.tolist()
-    is_finite = column.dtype.kind != "f" or abs(column).max() < float("inf")
-    if column.dtype.kind in "iubf" and not column.hasnans and is_finite:
-        return values
-    return [_plain(value) for value in values]
-
-
-def _plain(value: Any) -> Any:
-    import pandas as pd
-
-    if isinstance(value, str):
-        return value
-    if hasattr(value, "tolist"):  # of NumPy
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if pd.isna(value):
-        return None
-    if value in (float("inf"), float("-inf")):  # for which JSON has no words
-        return str(value)
-    return value if isinstance(value, (bool, int, float)) else str(value)
+    columns = table.columns
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            columns[place] = pc.binary_join(columns[place], sep)
+        if spreadsheet_safe and pa.types.is_string(columns[place].type):
+            columns[place] = escape(columns[place])
+    names = pa.array(table.column_names)
+    return pa.table(columns, (escape(names) if spreadsheet_safe else names).to_pylist())

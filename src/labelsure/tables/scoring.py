@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
@@ -27,7 +27,6 @@ from labelsure._runtime.storage import (
     is_address,
     is_stream,
     read_bytes,
-    send_file,
     without_options,
     write_output,
 )
@@ -35,7 +34,7 @@ from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift import View, sample_rows, say_shift
+from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.saving import load
@@ -55,10 +54,10 @@ from labelsure.tables.parts import (
     PartStore,
     ScoredParts,
     check_suffix,
-    encode_table,
-    join_parts,
-    plain_records,
+    decode_parquet,
+    encode_parquet,
     run_parts,
+    write_tables,
 )
 from labelsure.tables.predictions import OddAnswers
 
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from labelsure.model._assessment import Assessment
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 IDENTITY = {
@@ -218,10 +218,15 @@ def score_frame(
 
     fitted, rows = _load_model(model), _to_pandas(frame)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
-    table, _, _ = _score_rows(fitted, rows, settings, "the table")
+    schema = _make_schema(fitted, rows, settings)
+    if rows.empty:
+        table = _empty_table(schema).set_axis(rows.index)
+    else:
+        X, ids = InputTable(fitted, id_column).read(rows)
+        table, _ = _score_rows(fitted, X, ids, rows.index, schema, settings)
     if rows is frame:
         return table
-    arrow = pa.Table.from_pandas(table, _make_schema(fitted, rows, settings), preserve_index=False)
+    arrow = pa.Table.from_pandas(table, schema, preserve_index=False)
     if isinstance(frame, pa.Table):
         return arrow
     import polars
@@ -382,37 +387,36 @@ def _shows_probabilities(model: AccuracyAwareClassifier, settings: ScoreSettings
     return not InputTable(model, settings.id_column).is_sparse
 
 
-def _score_rows(
-    model: AccuracyAwareClassifier,
-    rows: pd.DataFrame,
-    settings: ScoreSettings,
-    where: str,
-    compared: Indices | None = None,
-) -> tuple[pd.DataFrame, dict[str, str], View | None]:
-    """Return the table of some rows, what is new in them, and what is compared of some of them."""
+def _empty_table(schema: pa.Schema) -> pd.DataFrame:
+    """Return a table without rows whose types do not depend on values."""
     import pandas as pd
 
-    schema = _make_schema(model, rows, settings)
-    inputs = InputTable(model, settings.id_column)
     nullable = {"bool": pd.BooleanDtype(), "int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
-    empty = schema.empty_table().to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))
-    if rows.empty:
-        return empty.set_axis(rows.index), {}, None
-    X, ids = inputs.read(rows, where)
+    return schema.empty_table().to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))
+
+
+def _score_rows(
+    model: AccuracyAwareClassifier,
+    X: Any,
+    ids: pd.Index | None,
+    index: pd.Index,
+    schema: pa.Schema,
+    settings: ScoreSettings,
+) -> tuple[pd.DataFrame, Assessment]:
+    """Return the table of some instances, and what the model says of them."""
+    import pandas as pd
+
     shows = _shows_probabilities(model, settings)
     # One labelset will do where only labels are shown: the sweep for it finds their probabilities.
     found = model.assess(X, k=settings.top or int(shows), shift="ignore")
     table = found.to_frame(settings.top, probabilities=shows, open_cost=settings.open_cost)
-    view = None
-    if compared is not None and len(compared) and model.accuracy_estimator_._can_compare:
-        some = found[compared]
-        view = model.accuracy_estimator_._view(some.distribution, some.Y_pred)
-    table.index = rows.index
+    table.index = index
+    empty = _empty_table(schema)
     if ids is not None:
         is_text = empty["id"].dtype.kind not in "iu"
         names = [None if pd.isna(one) else str(one) for one in ids] if is_text else ids
-        table.insert(0, "id", pd.Series(names, rows.index, dtype=empty["id"].dtype))
-    return table.astype(empty.dtypes), inputs.find_unseen(X), view
+        table.insert(0, "id", pd.Series(names, index, dtype=empty["id"].dtype))
+    return table.astype(empty.dtypes), found
 
 
 # Parts of files
@@ -499,151 +503,158 @@ def _is_next(before: Unit, unit: Unit) -> bool:
     return is_same_table and before.first_row + before.n_rows == unit.first_row
 
 
+Progress = Callable[[int, int], None]
+"""Called with the number of rows that are finished, and of all."""
+
+
 @dataclass(frozen=True)
-class PartJob:
-    """What a worker has to know to score a part.
+class FileRows:
+    """A saved model and the rows of some files, in parts: what scores, estimates, pages map over.
 
     Parameters
     ----------
-    part, name
-        The rows, and the name of what is written.
-    store, key
-        Where it is written, and what all that it depends on comes to.
-    settings, text
-        Of the table, and of its text as for `encode_table`.
-    audited
-        The rows of the part that chance has chosen, from its first; None without an audit.
-    compared
-        The rows of the part that are compared with the calibration set, likewise.
-    sets_aside
-        Whether bad rows are set aside instead of refused.
+    file, model
+        The model, as workers load it and as it is here.
+    parts
+        Of the files, by name.
+    n_rows
+        How many rows there are in all.
     """
 
-    part: Part
-    name: str
-    store: PartStore
-    key: str
-    settings: ScoreSettings
-    text: dict[str, Any]
-    audited: Indices | None
-    compared: Indices
-    sets_aside: bool
+    file: ModelFile
+    model: AccuracyAwareClassifier
+    parts: dict[str, Part]
+    n_rows: int
+
+    @classmethod
+    def open(
+        cls,
+        model: AnyPath,
+        inputs: Any,
+        *,
+        id_column: str | None = None,
+        csv_sep: str | None = None,
+        trust: Iterable[str] = (),
+        packed: bool = False,
+    ) -> FileRows:
+        """Load the model, so that what is wrong with it is said first, and cut the files."""
+        file = ModelFile.find(model, trust, packed=packed)
+        fitted = file.load()
+        parts = list_parts(inputs, fitted, id_column, csv_sep)
+        names = {f"part-{part.number:05d}.parquet": part for part in parts}
+        return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
+
+    @property
+    def sources(self) -> list[str]:
+        """The name of each file, below the input that was given."""
+        return list(dict.fromkeys(u.source for part in self.parts.values() for u in part.slices))
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Mapping[str, tuple[Any, ...]],
+        *,
+        store: PartStore | None = None,
+        key: str = "",
+        keep: Callable[[str, dict[str, Any]], bool] = lambda name, notes: True,
+        n_jobs: int | None = None,
+        scheduler: str | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[str, Any, bool]]:
+        """Call a function with the model, each part and its task, and yield what comes back.
+
+        That is the name of a part, the result, and whether it was kept in the `store`.
+        """
+        keys, n_finished = dict.fromkeys(self.parts, key), 0
+
+        def make_tasks(missing: list[str]) -> list[tuple[Any, ...]]:
+            return [(function, self.parts[name], *tasks[name]) for name in missing]
+
+        with watched_workers():
+            for name, found, is_kept in run_parts(
+                store,
+                keys,
+                run_part,
+                make_tasks,
+                keep=keep,
+                prepare=_load_task,
+                n_jobs=check_jobs(n_jobs, n_threads()),
+                scheduler=scheduler,
+                shared=self.file,
+            ):
+                yield name, found, is_kept
+                n_finished += self.parts[name].n_rows
+                if progress is not None:
+                    progress(n_finished, self.n_rows)
 
 
-def _load_job(job: PartJob) -> tuple[PartJob]:
-    """Return a job with the bytes of compressed files, which one process reads for all."""
-    slices = tuple(load_unit(unit) for unit in job.part.slices)
-    return (replace(job, part=replace(job.part, slices=slices)),)
+def _load_task(function: Any, part: Part, *task: Any) -> tuple[Any, ...]:
+    """Return a task with the bytes of compressed files, which one process reads for all."""
+    return function, replace(part, slices=tuple(map(load_unit, part.slices))), *task
 
 
-@dataclass(frozen=True)
-class PartProblem:
-    """Why a part failed, in a sentence, and whether others may be fine."""
-
-    message: str
-    is_of_rows: bool = False
-
-
-class _ModelError(Exception):
-    """What a model raised, with the rows that it could not score."""
-
-
-def score_part(model: ModelFile, job: PartJob) -> dict[str, Any] | PartProblem:
-    """Score a part, write it and return its notes; what goes wrong is returned, not raised."""
+def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
+    """Call a function with the model in a worker; what goes wrong is returned, not raised."""
     try:
         with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
-            return _score_part(model.load(), job)
-    except (RowsError, _ModelError) as error:
-        return PartProblem(str(error), is_of_rows=True)
+            return function(file.load(), *task)
+    except RowsError as error:
+        return TaskFailure(RowsError.__name__, str(error))
     except LabelsureError as error:
-        return PartProblem(str(error))
+        return TaskFailure(type(error).__name__, str(error))
     except OSError as error:
         name = "" if error.filename is None else f": {str(error.filename)!r}"
-        return PartProblem(f"{error.strerror or first_line(error)}{name}.")
+        return TaskFailure("OSError", f"{error.strerror or first_line(error)}{name}.")
 
 
-def _score_part(model: AccuracyAwareClassifier, job: PartJob) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+@dataclass(frozen=True)
+class Slice:
+    """Some rows of a part that are read at a time.
 
-    tables, views, bad_rows = [], [], []
-    unseen: dict[str, str] = {}
-    odd, first_row = OddAnswers(), 0
-    inputs = InputTable(model, job.settings.id_column)
-    for unit in job.part.slices:
-        rows, bad = read_rows(unit, inputs.columns)
+    Parameters
+    ----------
+    unit
+        Where they are.
+    rows, X, ids
+        As they were read, as the model takes them, and their names.
+    positions
+        Of the rows among all rows of the part, from 0.
+    """
+
+    unit: Unit
+    rows: pd.DataFrame
+    X: Any
+    ids: pd.Index | None
+    positions: Indices
+
+
+def read_slices(
+    inputs: InputTable,
+    part: Part,
+    columns: Iterable[str] = (),
+    bad: list[dict[str, Any]] | None = None,
+) -> Iterator[Slice]:
+    """Yield the rows of a part, with some more columns; bad rows are refused, or put into `bad`."""
+    first_row = 0
+    wanted = None if inputs.columns is None else [*dict.fromkeys((*inputs.columns, *columns))]
+    for unit in part.slices:
+        rows, reasons = read_rows(unit, wanted)
+        if reasons and bad is None:
+            raise RowsError(reasons, unit.where)
         try:
-            _refuse(bad if not job.sets_aside else {}, unit)
-            found = _score_slice(model, rows, unit, job, first_row)
+            X, ids = inputs.read(rows, unit.where)
         except RowsError as error:
-            if not job.sets_aside:
+            if bad is None:
                 raise
-            bad |= error.reasons
+            reasons |= error.reasons
             rows = rows.drop(index=list(error.reasons))
-            found = _score_slice(model, rows, unit, job, first_row)
-        tables.append(found[0])
-        unseen |= found[1]
-        if found[2] is not None:
-            views.append(found[2])
-        odd += inputs.count_odd_answers(rows)
-        bad_rows += _describe_bad_rows(unit, bad)
+            X, ids = inputs.read(rows, unit.where) if len(rows) else (None, None)
+        if bad is not None:
+            bad += _describe_bad_rows(unit, reasons)
+        if len(rows):
+            yield Slice(unit, rows, X, ids, rows.index.to_numpy() - unit.first_row + first_row)
         first_row += unit.n_rows
-    table = pa.concat_tables(tables)
-    content = b""
-    if len(table):
-        suffix = Path(job.name).suffix
-        content = encode_table(table, suffix, **job.text)
-    accept = table["accept"]
-    notes = {
-        "key": job.key,
-        "n_rows": len(table),
-        "n_bad": len(bad_rows),
-        "n_accepted": None if accept.null_count or not len(table) else pc.sum(accept).as_py(),
-        "total_estimated": float(table["estimated_accuracy"].to_numpy().sum()),
-        "unseen": unseen,
-        "odd_answers": asdict(odd),
-        "view": [
-            list(views[0].names),
-            np.concatenate([view.values for view in views]).tolist(),
-        ]
-        if views
-        else None,
-        "bad_rows": bad_rows,
-    }
-    return job.store.write(job.name, content, notes)
-
-
-def _refuse(bad: dict[int, str], unit: Unit) -> None:
-    if bad:
-        raise RowsError(bad, unit.where)
-
-
-def _score_slice(
-    model: AccuracyAwareClassifier, rows: pd.DataFrame, unit: Unit, job: PartJob, first_row: int
-) -> tuple[pa.Table, dict[str, str], View | None]:
-    """Return the table of some rows with their places, what is new, what is compared."""
-    import pyarrow as pa
-
-    positions = rows.index.to_numpy() - unit.first_row + first_row
-    compared = np.flatnonzero(np.isin(positions, job.compared))
-    try:
-        table, unseen, view = _score_rows(model, rows, job.settings, unit.where, compared)
-    except LabelsureError:
-        raise
-    except Exception as error:  # of whatever model is inside
-        places = f"rows {unit.first_row} to {unit.first_row + unit.n_rows - 1} of {unit.where}"
-        reason = f"{type(error).__name__}: {first_line(error)}"
-        raise _ModelError(f"The model could not score {places} ({reason}).") from error
-    schema = _make_schema(model, rows, job.settings)
-    arrow = pa.Table.from_pandas(table, schema, preserve_index=False).replace_schema_metadata(None)
-    place = int("id" in table)
-    arrow = arrow.add_column(place, "file", pa.array([unit.source] * len(rows), pa.string()))
-    arrow = arrow.add_column(place + 1, "row", pa.array(rows.index.to_numpy(), pa.int64()))
-    if job.audited is not None:
-        chosen = pa.array(np.isin(positions, job.audited))
-        arrow = arrow.add_column(place + 2, "audit", chosen)
-    return arrow, unseen, view
 
 
 def _describe_bad_rows(unit: Unit, bad: dict[int, str]) -> list[dict[str, Any]]:
@@ -653,7 +664,7 @@ def _describe_bad_rows(unit: Unit, bad: dict[int, str]) -> list[dict[str, Any]]:
     whole, _ = read_rows(unit)
     rows = sorted(bad)
     readable = whole.loc[whole.index.isin(rows)]
-    values = dict(zip(readable.index.tolist(), plain_records(readable), strict=True))
+    values = dict(zip(readable.index.tolist(), _plain_records(readable), strict=True))
     return [
         {
             "file": unit.source,
@@ -666,10 +677,119 @@ def _describe_bad_rows(unit: Unit, bad: dict[int, str]) -> list[dict[str, Any]]:
     ]
 
 
-# Runs
+def _plain_records(frame: pd.DataFrame) -> Any:
+    """Return rows as JSON can hold them, infinite numbers as text."""
+    columns = {
+        name: column.astype(object).where(~np.isinf(column), column.astype(str))
+        if column.dtype.kind == "f"
+        else column
+        for name, column in frame.items()
+    }
+    text = type(frame)(columns).to_json(
+        orient="records",
+        date_format="iso",
+        double_precision=15,
+        default_handler=lambda value: value.tolist() if hasattr(value, "tolist") else str(value),
+    )
+    return json.loads(text)
 
-FOLDER_SUFFIX = ".parquet"
-"""Of the parts of a folder, which has no suffix to say another one."""
+
+def view_rows(
+    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices
+) -> pd.DataFrame | None:
+    """Return what is compared of some rows of a batch with the calibration set, if it can be."""
+    estimator = model.accuracy_estimator_
+    if not len(rows) or not estimator._can_compare:
+        return None
+    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows])
+
+
+def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
+    """Return what is compared of all parts, in their order; None without any."""
+    import pandas as pd
+
+    seen = [view for view in views if view is not None]
+    return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
+
+
+@dataclass(frozen=True)
+class PartJob:
+    """What a worker has to know to score a part.
+
+    Parameters
+    ----------
+    name
+        Of what is written.
+    store, key
+        Where it is written, and what all that it depends on comes to.
+    settings
+        Of the table.
+    audited
+        The rows of the part that chance has chosen, from its first; None without an audit.
+    compared
+        The rows of the part that are compared with the calibration set, likewise.
+    sets_aside
+        Whether bad rows are set aside instead of refused.
+    """
+
+    name: str
+    store: PartStore
+    key: str
+    settings: ScoreSettings
+    audited: Indices | None
+    compared: Indices
+    sets_aside: bool
+
+
+def score_part(model: AccuracyAwareClassifier, part: Part, job: PartJob) -> dict[str, Any]:
+    """Score a part, write it and return its notes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    tables, views, unseen, odd = [], [], dict[str, str](), OddAnswers()
+    inputs = InputTable(model, job.settings.id_column)
+    bad: list[dict[str, Any]] | None = [] if job.sets_aside else None
+    for some in read_slices(inputs, part, bad=bad):
+        schema = _make_schema(model, some.rows, job.settings)
+        try:
+            frame, found = _score_rows(
+                model, some.X, some.ids, some.rows.index, schema, job.settings
+            )
+        except LabelsureError:
+            raise
+        except Exception as error:  # of whatever model is inside
+            unit, reason = some.unit, f"{type(error).__name__}: {first_line(error)}"
+            places = f"rows {unit.first_row} to {unit.first_row + unit.n_rows - 1} of {unit.where}"
+            raise DataError(f"The model could not score {places} ({reason}).") from error
+        table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+        place = int(some.ids is not None)
+        identity = {"file": pa.array([some.unit.source] * len(frame)), "row": pa.array(frame.index)}
+        if job.audited is not None:
+            identity["audit"] = pa.array(np.isin(some.positions, job.audited))
+        for name, values in reversed(identity.items()):
+            table = table.add_column(place, name, values)
+        tables.append(table.replace_schema_metadata(None))
+        compared = np.flatnonzero(np.isin(some.positions, job.compared))
+        views.append(view_rows(model, found.distribution, found.Y_pred, compared))
+        unseen |= inputs.find_unseen(some.X)
+        odd += inputs.count_odd_answers(some.rows)
+    table, view = pa.concat_tables(tables) if tables else None, join_views(views)
+    accept = None if table is None or table["accept"].null_count else table["accept"]
+    notes = {
+        "key": job.key,
+        "n_rows": 0 if table is None else len(table),
+        "n_bad": len(bad or ()),
+        "n_accepted": None if accept is None else pc.sum(accept).as_py(),
+        "total_estimated": 0.0 if table is None else pc.sum(table["estimated_accuracy"]).as_py(),
+        "unseen": unseen,
+        "odd_answers": asdict(odd),
+        "view": None if view is None else view.to_dict("list"),
+        "bad_rows": bad or [],
+    }
+    return job.store.write(job.name, b"" if table is None else encode_parquet(table), notes)
+
+
+# Runs
 
 STREAM_SUFFIX = ".csv"
 """What a device or a pipe gets whose name has no suffix."""
@@ -714,10 +834,6 @@ class ScoreRun:
     shift_found: bool
 
 
-Progress = Callable[[int, int], None]
-"""Called with the number of rows that are finished, and of all."""
-
-
 def score_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
@@ -760,159 +876,167 @@ def score_files(
     >>> run.n_rows, list(table.columns[:4])
     (200, ['file', 'row', 'predicted', 'probability'])
     """
+    import pandas as pd
+
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    n_jobs = check_jobs(n_jobs, n_threads())
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
     path = str(out) if is_address(out) else str(expand_path(out))
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
     check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
-    file = ModelFile.find(model, trust, packed=scheduler is not None)
-    fitted = file.load()  # what is wrong with it is said before anything is written
-    parts = list_parts(inputs, fitted, id_column, csv_sep)
-    n_total = parts[-1].first_row + parts[-1].n_rows
-    audited = None if audit is None else _choose_rows(n_total, audit, seed)
-    compared = sample_rows(n_total)
-    names = dict.fromkeys(unit.path for part in parts for unit in part.slices)
-    text = {"sep": sep, "csv_sep": csv_sep or "", "spreadsheet_safe": spreadsheet_safe}
+    rows = FileRows.open(
+        model,
+        inputs,
+        id_column=id_column,
+        csv_sep=csv_sep,
+        trust=trust,
+        packed=scheduler is not None,
+    )
+    audited = None if audit is None else _choose_rows(rows.n_rows, audit, seed)
+    compared = sample_rows(rows.n_rows)
+    paths = dict.fromkeys(unit.path for part in rows.parts.values() for unit in part.slices)
     manifest = {
         "labelsure": __version__,
-        "model": file.checksum,
-        "inputs": [describe_file_state(name) for name in names],
-        "settings": {**asdict(settings), **text, "audit": audit, "seed": seed},
+        "model": rows.file.checksum,
+        "inputs": [describe_file_state(name) for name in paths],
+        "settings": {**asdict(settings), "audit": audit, "seed": seed},
     }
+    text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
+    is_piped = not is_address(path) and is_stream(Path(path))
+    suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
+    _check_text(suffix, sep, spreadsheet_safe, rows.model)
+    set_aside = None if aside is None else FinishedOutput(aside, {**manifest, "out": path})
+    finished = FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
     with ExitStack() as stack:
-        place = path
-        if not is_address(path) and is_stream(Path(path)):
-            folder = stack.enter_context(TemporaryDirectory())
-            place = f"{folder}/predictions{check_suffix(Path(path).suffix or STREAM_SUFFIX)}"
-        store, suffix = _find_store(place, is_folder=str(out).endswith("/"))
-        _check_text(suffix, sep, spreadsheet_safe, fitted)
-        finished = FinishedOutput(place, {**manifest, "bad_rows": aside})
-        if not store.keeps_parts:
+        folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
+        store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
+        if suffix and not is_piped:
             is_begun = store.find_change(manifest) == ""
-            found = finished.find(overwrite=overwrite or is_begun)
-            if found is not None:
-                return ScoreRun(**{**found, "out": path, "n_kept": len(parts)})
-        with store.locked(manifest, overwrite=overwrite), watched_workers():
-            if aside is not None:
-                store.check_bad_rows(aside, overwrite=overwrite)
-            key = checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
-            jobs = {
-                f"part-{part.number:05d}{suffix}": PartJob(
-                    part,
-                    f"part-{part.number:05d}{suffix}",
-                    PartStore(store.place),
-                    key,
-                    settings,
-                    text,
-                    None if audited is None else part.choose(audited),
-                    part.choose(compared),
-                    aside is not None,
-                )
-                for part in parts
-            }
-            notes, n_kept = _run(store, jobs, file, n_jobs, scheduler, progress)
-            if aside is not None:
-                _write_bad_rows(aside, notes)
-            if not (n_rows := sum(part["n_rows"] for part in notes.values())):
-                raise DataError(
-                    "The input must have at least one row that can be scored, none can."
-                )
-            if not store.keeps_parts:
-                _join(store, suffix, notes, csv_sep or "")
-        if place != path:
-            send_file(Path(place), Path(path))
+            noted = finished.find(overwrite=overwrite or is_begun)
+            if noted is not None:
+                return ScoreRun(**{**noted, "out": path, "n_kept": len(rows.parts)})
+        stack.enter_context(store.locked(manifest, overwrite=overwrite))
+        if set_aside is not None:
+            set_aside.find(overwrite=overwrite)
+        key = checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
+        jobs = {
+            name: PartJob(
+                name,
+                PartStore(store.place),
+                key,
+                settings,
+                None if audited is None else part.choose(audited),
+                part.choose(compared),
+                set_aside is not None,
+            )
+            for name, part in rows.parts.items()
+        }
+        results = rows.map(
+            score_part,
+            {name: (job,) for name, job in jobs.items()},
+            store=store,
+            key=key,
+            # Rows that were set aside stay so only where that is wanted now.
+            keep=lambda name, noted: not noted["n_bad"] or set_aside is not None,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            progress=progress,
+        )
+        notes: dict[str, dict[str, Any]] = {}
+        kept: list[str] = []
+        names = _finish_parts(results, notes, kept, len(jobs))
+        if is_piped:
+            with open(path, "wb") as pipe:
+                write_tables(_read_in_order(store, names, notes, list(jobs)), suffix, pipe, **text)
+        else:
+            for _ in names:
+                pass
+        notes = dict(sorted(notes.items()))
+        if set_aside is not None:
+            _write_bad_rows(set_aside, notes)
+        if not (n_rows := sum(part["n_rows"] for part in notes.values())):
+            raise DataError("The input must have at least one row that can be scored, none can.")
+        if suffix and not is_piped:
+            tables = _read_in_order(store, iter(notes), notes, list(notes))
+            write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
-    test, untested = fitted.accuracy_estimator_._compare_with_calibration(_join_views(notes))
+    view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
+    test, untested = rows.model.accuracy_estimator_._compare_with_calibration(view)
     run = ScoreRun(
         path,
         n_rows,
         sum(part["n_bad"] for part in notes.values()),
         None if None in accepted else sum(accepted),
         sum(part["total_estimated"] for part in notes.values()) / n_rows,
-        len(parts),
-        n_kept,
+        len(jobs),
+        len(kept),
         0 if audited is None else len(audited),
         say_shift(test, untested),
         test is not None and test.found,
     )
-    if place == path and not store.keeps_parts:
+    if suffix and not is_piped:
         finished.note(asdict(run))
     return run
 
 
-def _run(
-    store: ScoredParts,
-    jobs: dict[str, PartJob],
-    model: ModelFile,
-    n_jobs: int,
-    scheduler: str | None,
-    progress: Progress | None,
-) -> tuple[dict[str, dict[str, Any]], int]:
-    """Score the parts that are not finished; return the notes of all, and how many were kept."""
-    notes: dict[str, dict[str, Any]] = {}
-    problems: dict[str, PartProblem] = {}
-    n_total = sum(job.part.n_rows for job in jobs.values())
-    n_finished = n_kept = 0
-
-    def report(name: str) -> None:
-        nonlocal n_finished
-        n_finished += jobs[name].part.n_rows
-        if progress is not None:
-            progress(n_finished, n_total)
-
-    def keep(name: str, noted: dict[str, Any]) -> bool:
-        nonlocal n_kept
-        if noted["n_bad"] and not jobs[name].sets_aside:  # which were set aside, unlike now
-            return False
-        notes[name] = noted
-        n_kept += 1
-        report(name)
-        return True
-
-    results = run_parts(
-        store,
-        {name: job.key for name, job in jobs.items()},
-        score_part,
-        lambda names: [(jobs[name],) for name in names],
-        keep=keep,
-        prepare=_load_job,
-        n_jobs=n_jobs,
-        scheduler=scheduler,
-        shared=model,
-    )
-    for name, found in results:
+def _finish_parts(
+    results: Iterable[tuple[str, Any, bool]],
+    notes: dict[str, dict[str, Any]],
+    kept: list[str],
+    n_parts: int,
+) -> Iterator[str]:
+    """Note the parts as they are finished, and yield their names; refuse at last what failed."""
+    failed: dict[str, TaskFailure] = {}
+    for name, found, is_kept in results:
         if isinstance(found, TaskFailure):
-            found = PartProblem(found.message)
-        if isinstance(found, PartProblem):
-            problems[name] = found
-            report(name)
-            if not found.is_of_rows:
+            failed[name] = found
+            if found.error != RowsError.__name__:
                 break  # the others would meet the same
-        else:
-            notes[name] = found
-            report(name)
-    if problems:
-        first = problems[min(problems)]
-        n_others = len(problems) - 1
-        others = f" Other parts that failed in the same way: {n_others}." if n_others else ""
-        hint = " Or set such rows aside with `bad_rows`." if first.is_of_rows else ""
-        kept = f"{len(notes)} of {len(jobs)} parts are kept."
-        raise InputError(f"{first.message}{hint}{others} {kept}")
-    return dict(sorted(notes.items())), n_kept
+            continue
+        notes[name] = found
+        kept += [name] * is_kept
+        yield name
+    if failed:
+        first = failed[min(failed)]
+        others = len(failed) - 1
+        more = f" Other parts that failed in the same way: {others}." if others else ""
+        is_of_rows = first.error == RowsError.__name__
+        hint = " Or set such rows aside with `bad_rows`." if is_of_rows else ""
+        raise InputError(f"{first.message}{hint}{more} {len(notes)} of {n_parts} parts are kept.")
 
 
-def _find_store(place: str, *, is_folder: bool) -> tuple[ScoredParts, str]:
-    suffix = Path(without_options(place)).suffix
+def _read_in_order(
+    store: PartStore, names: Iterable[str], notes: Mapping[str, Any], order: list[str]
+) -> Iterator[pa.Table]:
+    """Yield the tables of parts in their order, each as soon as those before it are finished."""
+    at = 0
+    for _ in names:
+        while at < len(order) and (noted := notes.get(order[at])) is not None:
+            if noted["n_rows"]:
+                yield decode_parquet(store.read(order[at], noted))
+            at += 1
+
+
+def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[str, Any]) -> None:
+    with open(path, "wb") as file:
+        write_tables(tables, suffix, file, **text)
+
+
+def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
+    """Return the suffix of the file to write; "" for a folder of parts."""
+    suffix = Path(without_options(path)).suffix
+    if is_piped:
+        return check_suffix(suffix or STREAM_SUFFIX)
     if not suffix or is_folder:
-        return ScoredParts(place, keeps_parts=True), FOLDER_SUFFIX
-    if is_address(place):
+        return ""
+    if is_address(path):
         raise InputError(
-            f"The output at an address must be a folder of Parquet files, got {place!r}. Leave out "
+            f"The output at an address must be a folder of Parquet files, got {path!r}. Leave out "
             f"{suffix!r}, or write one file here."
         )
-    return ScoredParts(place, keeps_parts=False), check_suffix(suffix)
+    if Path(path).is_dir():
+        raise InputError(f"{path!r} exists already, and is a folder. Choose another name.")
+    return check_suffix(suffix)
 
 
 def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> None:
@@ -922,7 +1046,7 @@ def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> No
     elif spreadsheet_safe:
         raise InputError(
             "`spreadsheet_safe` is for CSV and TSV, which spreadsheets open, got an output in "
-            f"{suffix}. Leave it out, or write CSV."
+            f"{suffix or 'Parquet'}. Leave it out, or write CSV."
         )
 
 
@@ -941,36 +1065,21 @@ def _choose_rows(n_rows: int, n_chosen: int, seed: int) -> Indices:
     return np.sort(rows)
 
 
-def _write_bad_rows(path: Path, notes: dict[str, dict[str, Any]]) -> None:
+def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
+    return [part[name] for part in notes.values() if part[name]]
+
+
+def _write_bad_rows(output: FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
     """Write the rows that were set aside, in the order of the input."""
-    rows = (row for part in notes.values() for row in part["bad_rows"])
+    rows = [row for some in _list_noted(notes, "bad_rows") for row in some]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_output(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def _join(store: ScoredParts, suffix: str, notes: dict[str, dict[str, Any]], csv_sep: str) -> None:
-    """Make one file of the parts."""
-    contents = (store.read(name, part) for name, part in notes.items() if part["n_rows"])
-
-    def write(temporary: Path) -> None:
-        with open(temporary, "wb") as file:
-            join_parts(contents, suffix, file, csv_sep)
-
-    write_output(Path(store.out), write)
-
-
-def _join_views(notes: dict[str, dict[str, Any]]) -> View | None:
-    """Return what is compared of all parts, in their order; None without any."""
-    views = [part["view"] for part in notes.values() if part["view"]]
-    if not views:
-        return None
-    values = np.concatenate([np.array(values, dtype=np.float32) for _, values in views])
-    return View(tuple(views[0][0]), values)
+    write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
+    output.note({})
 
 
 def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:
     """Say which values the model has not met, once for each column."""
-    unseen = {name: text for part in notes.values() for name, text in part["unseen"].items()}
-    odd = sum((OddAnswers(**part["odd_answers"]) for part in notes.values()), OddAnswers())
+    unseen = {name: text for some in _list_noted(notes, "unseen") for name, text in some.items()}
+    odd = sum((OddAnswers(**some) for some in _list_noted(notes, "odd_answers")), OddAnswers())
     for text in filter(None, [*unseen.values(), str(odd)]):
         warnings.warn(text, UnseenValuesWarning, stacklevel=3)

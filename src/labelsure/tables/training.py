@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path
-from labelsure._runtime.typing import AnyPath, LabelNames, Labelsets
+from labelsure._runtime.typing import AnyPath, Labelsets
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     EnsembleOfClassifierChains,
@@ -26,7 +26,13 @@ from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
-from labelsure.tables.column_choice import ColumnChoice, holds_lists, read_index, read_labels
+from labelsure.tables.column_choice import (
+    ColumnChoice,
+    read_index,
+    read_label_cells,
+    read_labels,
+    split_names,
+)
 from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
 from labelsure.tables.predictions import (
@@ -155,18 +161,14 @@ def train_model(
     drop: Any = (),
     roles: Mapping[str, str] | None = None,
     classifier: str = "ecc",
-    metric: str = "jaccard",
-    decision: str = "best",
-    target: float | None = None,
-    share: float | None = None,
-    region: float | None = None,
-    cv: int | float | None = None,
-    confidence: float = 0.95,
     csv_sep: str | None = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
+    **settings: Any,
 ) -> AccuracyAwareClassifier:
     r"""Train a classifier on a table whose columns are numbers, categories and texts.
+
+    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def train_model(
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    from labelsure.model._aware_classifier import HELD_OUT, AccuracyAwareClassifier
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -198,14 +200,20 @@ def train_model(
             "Which columns are labels must be said in one of two ways: `labels` for columns of "
             "zeros and ones, or `label_column` for a column with the names of labels."
         )
-    frame, where = _load_named(data, csv_sep)
-    choice = ColumnChoice.read(labels or [label_column], id_column, drop, sep)
+    frame, where = _load(data, csv_sep, "the table")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    choice = ColumnChoice(labels or [label_column], id_column, drop, sep)
     assigned = choice.assign(list(frame.columns))
-    if id_column is not None:
-        read_index(
-            frame[id_column], where, "the id"
-        )  # ids that are missing or there twice are refused
-    Y = _read_label_frame(frame[assigned.labels], sep, label_column is not None, where)
+    if id_column is not None:  # ids that are missing or there twice are refused
+        read_index(frame[id_column], where, "the id")
+    cells = frame[assigned.labels]
+    if label_column is not None and read_label_cells(cells[label_column], sep, where) is None:
+        raise InputError(
+            f"Column {label_column!r} of {where} holds text: say what stands between the names of "
+            "labels with `sep`, e.g. ';'."
+        )
+    Y, names = read_labels(cells, sep, where)
+    check_labels_vary(Y, names, where)
     known = {*assigned.labels, *assigned.features, id_column}
     found = infer_roles(
         frame,
@@ -218,45 +226,17 @@ def train_model(
     if classifier != "forest" and hasattr(chosen, "n_jobs"):  # a forest predicts by them, too
         chosen.n_jobs = n_jobs
     pipeline = Pipeline([("columns", TableColumns(found)), ("classifier", chosen)])
-    model = AccuracyAwareClassifier(
-        pipeline,
-        metric,
-        target,
-        share=share,
-        confidence=confidence,
-        decision=decision,
-        cv=HELD_OUT if cv is None else cv,
-        region=region,
-        n_jobs=n_jobs,
-        random_state=random_state,
-    )
-    return model.fit(frame.reset_index(drop=True), Y)
+    settings = {name: value for name, value in settings.items() if (name, value) != ("cv", None)}
+    model = AccuracyAwareClassifier(pipeline, n_jobs=n_jobs, random_state=random_state, **settings)
+    return model.fit(frame.reset_index(drop=True), type(frame)(Y, columns=list(names)))
 
 
-def _load_named(data: Any, csv_sep: str | None) -> tuple[pd.DataFrame, str]:
-    """Return a table whose columns have texts for names, and what messages call it."""
-    where = "the table"
-    if not hasattr(data, "iloc"):
-        given = [data] if isinstance(data, (str, PathLike)) else list(data)
-        data, where = read_table(given, csv_sep=csv_sep), repr(Path(given[0]).name)
-    return data.set_axis([str(name) for name in data.columns], axis=1), where
-
-
-def _read_label_frame(
-    columns: pd.DataFrame, sep: str | None, holds_names: bool, where: str
-) -> pd.DataFrame:
-    """Return the labels as zeros and ones, each of which must be both somewhere."""
-    import pandas as pd
-
-    has_text = any(isinstance(value, str) for value in columns.iloc[:, 0])
-    if holds_names and sep is None and has_text and not holds_lists(columns.iloc[:, 0]):
-        raise InputError(
-            f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
-            "names of labels with `sep`, e.g. ';'."
-        )
-    Y, names = read_labels(columns, sep, where)
-    check_labels_vary(Y, names, where)
-    return pd.DataFrame(Y, columns=list(names))
+def _load(table: Any, csv_sep: str | None, otherwise: str) -> tuple[pd.DataFrame, str]:
+    """Return a table and what messages call it: the name of its first file, or `otherwise`."""
+    if hasattr(table, "iloc"):
+        return table, otherwise
+    given = [table] if isinstance(table, (str, PathLike)) else list(table)
+    return read_table(given, csv_sep=csv_sep), repr(Path(given[0]).name)
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
@@ -284,18 +264,14 @@ def calibrate_model(
     logits: bool = False,
     sparse: bool = False,
     floor: float | None = None,
-    metric: str = "jaccard",
-    decision: str = "best",
-    target: float | None = None,
-    share: float | None = None,
-    region: float | None = None,
-    confidence: float = 0.95,
     csv_sep: str | None = None,
     random_state: int | None = 0,
+    **settings: Any,
 ) -> AccuracyAwareClassifier:
     r"""Make a model of another system's predictions, from some whose truth is known.
 
     Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
+    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`.
 
     Returns
     -------
@@ -313,9 +289,10 @@ def calibrate_model(
     """
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
-    ColumnChoice.read(labels, id_column, (), sep)  # checks the types of these
-    names = _split_names(labels)
-    said, known = _load(predictions, csv_sep), _load(truth, csv_sep)
+    ColumnChoice(labels, id_column, (), sep)  # checks the types of these
+    names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
+    said, where = _load(predictions, csv_sep, "the predictions")
+    known, where_truth = _load(truth, csv_sep, "the truth")
     if id_column is None and all(ID in table.columns for table in (said, known)):
         id_column = ID
     layout = find_layout(said, id_column)
@@ -323,14 +300,14 @@ def calibrate_model(
     if is_sparse:
         check_lists_labels(layout.name)
     else:
-        _check_all_listed(said, layout, names, floor, _describe(predictions, "the predictions"))
+        _check_all_listed(said, layout, names, floor, where)
     of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
     if is_sparse and names is None and layout.n_labels is None:
-        where = _describe(truth, "the truth")
-        names = sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
+        listed = names_in_truth(known, where_truth, **of_truth)
+        names = sorted({*_listed_labels(said, layout), *listed})
     found = read_truth(
         known,
-        _describe(truth, "the truth"),
+        where_truth,
         labels=names,
         n_labels=layout.n_labels,
         predicted=layout,
@@ -338,38 +315,10 @@ def calibrate_model(
         sparse=is_sparse,
         **of_truth,
     )
-    where = _describe(predictions, "the predictions")
     said, Y = join_truth(said, found, id_column, where)
-    labels = found.label_names
-    n_labels = int(found.labelsets.shape[1])
-    pipeline = _make_pipeline(labels, n_labels, layout, id_column, logits, is_sparse, floor)
-    # Which names the rows that cannot be read, and the file.
-    pipeline[0].fit(said).convert(said, where)
-    model = AccuracyAwareClassifier(
-        FrozenEstimator(pipeline.fit(said, Y)),
-        metric,
-        target,
-        share=share,
-        confidence=confidence,
-        decision=decision,
-        region=region,
-        random_state=random_state,
-    )
-    return model.fit(said, Y)
-
-
-def _make_pipeline(
-    label_names: LabelNames,
-    n_labels: int,
-    layout: Layout,
-    id_column: str | None,
-    logits: bool,
-    is_sparse: bool,
-    floor: float | None,
-) -> Pipeline:
-    """Return what makes distributions of a table of predictions."""
+    label_names = found.label_names
     columns = PredictionColumns(
-        label_names or n_labels,
+        label_names or int(found.labelsets.shape[1]),
         layout.name,
         layout.column,
         id_column=id_column,
@@ -377,8 +326,11 @@ def _make_pipeline(
         sparse=is_sparse and layout.name != LISTED,
     )
     kind = "votes" if layout.name == ANSWERS else "logit" if logits else "marginal"
-    predictions = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
-    return Pipeline([("columns", columns), ("predictions", predictions)])
+    probabilities = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
+    columns.fit(said).convert(said, where)  # which names the rows that cannot be read
+    pipeline = Pipeline([("columns", columns), ("predictions", probabilities)])
+    estimator = FrozenEstimator(pipeline.fit(said, Y))
+    return AccuracyAwareClassifier(estimator, random_state=random_state, **settings).fit(said, Y)
 
 
 def _check_all_listed(
@@ -405,18 +357,3 @@ def _check_all_listed(
 def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
     cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
     return all_listed_labels([said[name] for name in cells])
-
-
-def _split_names(labels: Any) -> list[str] | None:
-    if labels is None:
-        return None
-    parts = labels.split(",") if isinstance(labels, str) else labels
-    return [str(part).strip() for part in parts]
-
-
-def _load(table: Any, csv_sep: str | None) -> pd.DataFrame:
-    return table if hasattr(table, "iloc") else read_table(table, csv_sep=csv_sep)
-
-
-def _describe(table: Any, otherwise: str) -> str:
-    return otherwise if hasattr(table, "iloc") else repr(Path(table).name)

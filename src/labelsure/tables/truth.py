@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,104 +15,17 @@ from labelsure._runtime.typing import AnyPath, Floats, Indices, LabelNames, Labe
 from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, UnseenValuesWarning, unknown_name
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
-from labelsure.labelsets.rows import (
-    check_label_names,
-    is_sparse,
-    make_sparse,
-    show_names,
-    sparse_ones,
-)
+from labelsure.labelsets.rows import check_shape, is_sparse, show_names
 from labelsure.metrics.registry import counts, get_metric
-from labelsure.tables.column_choice import holds_lists, read_index, read_json_lists, read_labels
-from labelsure.tables.features import raise_bad_rows
-from labelsure.tables.files import ListedCell, read_table, says_missing
-from labelsure.tables.predictions import (
-    ANSWERS,
-    LabelPlaces,
-    Layout,
-    all_labels_in_answers,
-)
+from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
+from labelsure.tables.files import ListedCell, read_table, stack_cells
+from labelsure.tables.predictions import ANSWERS, Layout, all_labels_in_answers
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure.distributions._bridge import LabelsetDistribution
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
-
-
-def holds_sparse_rows(column: pd.Series[Any]) -> bool:
-    """Whether a column of a table holds rows of a sparse matrix."""
-    return len(column) > 0 and isinstance(column.iloc[0], ListedCell)
-
-
-def read_sparse_rows(
-    column: pd.Series[Any], label_names: LabelNames, n_labels: int, where: str
-) -> Labelsets:
-    """Return rows of a sparse matrix of ones as sparse labelsets."""
-    cells: list[ListedCell] = list(column)
-    if cells[0].n_columns != n_labels:
-        raise InputError(
-            f"The sparse matrix in {where} must have {n_labels} columns, one for each "
-            f"label, got {cells[0].n_columns}."
-        )
-    reasons = {}
-    for row, cell in zip(column.index, cells, strict=True):
-        is_bad = (cell.values != 1) & (cell.values != 0)
-        if is_bad.any():
-            at = int(np.flatnonzero(is_bad)[0])
-            (label,) = show_names(label_names, cell.columns[[at]])
-            reasons[row] = f"the label {label!r} must be 0 or 1, got {cell.values[at]:g}"
-    raise_bad_rows(reasons, where)
-    return _stack([cell.columns[cell.values == 1] for cell in cells], n_labels)
-
-
-def read_label_lists(
-    cells: Sequence[Any], label_names: LabelNames, n_labels: int, where: str, *, sep: str | None
-) -> Labelsets:
-    """Return names or numbers of labels as sparse labelsets."""
-    places = LabelPlaces(label_names, n_labels, logits=False)
-    rows, reasons = [], {}
-    for row, cell in enumerate(cells):
-        try:
-            rows.append(np.unique([_find_place(entry, places) for entry in split_cell(cell, sep)]))
-        except ValueError as error:
-            reasons[row] = str(error)
-    raise_bad_rows(reasons, where)
-    return _stack(rows, n_labels)
-
-
-def split_cell(cell: Any, sep: str | None) -> list[Any]:
-    """Return the entries of a cell, or raise a ValueError where it is no list."""
-    if not isinstance(cell, str):
-        return list(cell)
-    if sep is None:
-        raise ValueError(
-            f"it must be a list of labels, got the text {cell!r}; say what stands between labels "
-            "with `sep`"
-        )
-    return [part.strip() for part in cell.split(sep) if part.strip()]
-
-
-def _find_place(entry: Any, places: LabelPlaces) -> int:
-    """Return the place of a label by its name, or by its number where labels have no names."""
-    text = str(entry)
-    text = text.removeprefix("y") if places.names is None else text
-    if places.names is None and text.isascii() and text.isdigit():
-        if int(text) >= len(places):
-            raise ValueError(
-                f"the label {text} must be a number from 0 to {len(places) - 1}, the last label"
-            )
-        return int(text)
-    return places.find(text)
-
-
-def _stack(rows: list[Any], n_labels: int) -> Labelsets:
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-    joined = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int32)
-    return sparse_ones(joined, starts.astype(np.int32), n_labels)
-
-
-N_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -151,68 +64,83 @@ def read_truth(
     sparse: bool = False,
 ) -> TrueLabels:
     """Return the truth in a table, with the labels in one order for truth and predictions."""
-    columns = [name for name in frame.columns if str(name) != id_column]
     if id_column is not None and id_column not in frame.columns:
         raise unknown_name(f"column of {where}", id_column, [str(name) for name in frame.columns])
     ids = None if id_column is None else read_index(frame[id_column], where, "the id")
-    if not len(frame) or not columns:
+    columns = frame[[name for name in frame.columns if str(name) != id_column]]
+    if columns.empty:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
-    if sparse:
-        size = int(n_labels or 0) if labels is None else len(labels)
-        sparse_names = check_label_names(labels, size)
-        rows = _read_sparse(frame[columns], where, sparse_names, size, label_column, sep)
-        return TrueLabels(rows, sparse_names, ids, where)
-    own = None if predicted is None else predicted.label_names
-    if predicted is not None and predicted.name == ANSWERS and labels is None:
-        own = all_labels_in_answers(cells)
-    holder = _column_of_names(frame[columns], label_column, sep, where)
-    if holder is not None:
-        names = labels if labels is not None else own
-        if names is None:
-            raise InputError(
-                f"The truth in {where} lists names, and the predictions have none. Name the labels "
-                "in the order of the predictions' columns with `labels`."
-            )
-        read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
-        if labels is None and predicted is not None and predicted.name == ANSWERS:
+    are_answers = predicted is not None and predicted.name == ANSWERS and labels is None
+    names = labels
+    if labels is None and predicted is not None:
+        names = all_labels_in_answers(cells) if are_answers else predicted.label_names
+    Y = _read_matrix(columns)
+    lists = None if Y is not None else _read_lists(columns, label_column, sep, where)
+    if lists is not None and names is None and n_labels is None:
+        raise InputError(
+            f"The truth in {where} lists names, and the predictions have none. Name the labels in "
+            "the order of the predictions' columns with `labels`."
+        )
+    if lists is not None:
+        is_counted = names is None  # and labels have the names y0, y1, ...
+        if is_counted:
+            names = show_names(None, n_labels or 0)
+            lists = [
+                [f"y{label}" if label.isdecimal() else label for label in row] for row in lists
+            ]
+        read = read_labelsets(lists, names, name="truth", sparse=sparse)
+        if are_answers:
             _warn_of_words(read, where)
-        return TrueLabels(read.labelsets, read.label_names, ids, where)
-    counted = all(isinstance(name, (int, np.integer)) for name in columns)
-    if counted:
-        named = labels if labels is not None else own
-        names = check_label_names(named, len(columns))
-        return TrueLabels(read_labels(frame[columns], None, where)[0], names, ids, where)
-    chosen = labels if labels is not None else [str(name) for name in columns]
-    missing = next((name for name in chosen if name not in frame.columns), None)
-    if missing is not None:
-        raise unknown_name(f"column of {where}", missing, [str(name) for name in columns])
-    if own is not None and labels is None:
-        beside = "the predictions (say which with `labels`)"
-        chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
-    return TrueLabels(read_labels(frame[list(chosen)], None, where)[0], tuple(chosen), ids, where)
+        return TrueLabels(read.labelsets, None if is_counted else read.label_names, ids, where)
+    if Y is None:
+        if labels is not None and not _are_counted(columns):
+            unknown = next((name for name in labels if name not in columns), None)
+            if unknown is not None:
+                raise unknown_name(f"column of {where}", unknown, [str(c) for c in columns])
+            columns = columns[list(labels)]
+        Y = read_label_columns(columns, where)
+        if not _are_counted(columns):
+            own = tuple(str(name) for name in columns)
+            names = own if names is None else tuple(names)
+            beside = "the predictions (say which with `labels`)"
+            Y = Y[:, match_labels(own, names, where.strip("'"), beside)]
+    read = read_labelsets(Y, names, name=where.strip("'"), sparse=sparse)
+    check_shape(read.shape, where.strip("'"), len(frame), n_labels)
+    return TrueLabels(read.labelsets, read.label_names, ids, where)
 
 
-def _read_sparse(
-    frame: pd.DataFrame,
-    where: str,
-    names: LabelNames,
-    n_labels: int,
-    label_column: str | None,
-    sep: str | None,
-) -> Labelsets:
-    """Return the truth as sparse rows, whatever it stands in the table as."""
-    if holds_sparse_rows(frame.iloc[:, 0]) and frame.shape[1] == 1:
-        return read_sparse_rows(frame.iloc[:, 0], names, n_labels, where)
-    holder = _column_of_names(frame, label_column, sep, where)
-    if holder is not None:
-        lists = _name_lists(frame[holder], where)
-        return read_label_lists(lists, names, n_labels, where, sep=sep)
-    if names is None:
-        return make_sparse(read_labels(frame, None, where)[0])
-    chosen = match_labels(
-        tuple(str(name) for name in frame.columns), names, where.strip("'"), "the predictions"
-    )
-    return make_sparse(read_labels(frame.iloc[:, chosen], None, where)[0])
+def _are_counted(columns: pd.DataFrame) -> bool:
+    """Whether columns have numbers for names, as those of an array."""
+    return all(isinstance(name, (int, np.integer)) for name in columns)
+
+
+def _read_matrix(columns: pd.DataFrame) -> Any:
+    """Return a table that holds the rows of a sparse matrix as one; None for another table."""
+    cells: list[Any] = list(columns.iloc[:, 0]) if columns.shape[1] == 1 else [None]
+    return stack_cells(cells, cells[0].n_columns) if isinstance(cells[0], ListedCell) else None
+
+
+def _read_lists(
+    columns: pd.DataFrame, label_column: str | None, sep: str | None, where: str
+) -> list[list[str]] | None:
+    """Return the names that each row lists; None where each label has a column."""
+    if label_column is not None and label_column not in columns:
+        raise unknown_name(f"column of {where}", label_column, [str(name) for name in columns])
+    if label_column is None and columns.shape[1] != 1:
+        if sep is None:
+            return None
+        raise InputError(
+            f"`sep` needs one column of {where} that holds names of labels, it has "
+            f"{columns.shape[1]}. Name it with `label_column`."
+        )
+    holder = columns.columns[0] if label_column is None else label_column
+    cells = read_label_cells(columns[holder], sep, where)
+    if cells is None and label_column is not None:
+        raise InputError(
+            f"Column {label_column!r} of {where} holds text: say what stands between the names of "
+            "labels with `sep`, e.g. ';'."
+        )
+    return None if cells is None else [[str(label) for label in cell] for cell in cells]
 
 
 def names_in_truth(
@@ -224,51 +152,14 @@ def names_in_truth(
     id_column: str | None,
 ) -> set[str]:
     """Return the labels that a table of true labels names."""
-    columns = [name for name in frame.columns if str(name) != id_column]
-    if len(columns) == 1 and holds_sparse_rows(frame[columns[0]]):
+    columns = frame[[name for name in frame.columns if str(name) != id_column]]
+    if _read_matrix(columns) is not None:
         raise InputError(
             f"The truth in {where} counts its labels, the predictions name theirs: which is which "
             "must be said. Name all labels in the order of its columns with `labels`."
         )
-    holder = _column_of_names(frame[columns], label_column, sep, where)
-    if holder is None:
-        return {str(name) for name in columns}
-    cells = _name_lists(frame[holder], where)
-    return {str(label) for cell in cells for label in split_cell(cell, sep)}
-
-
-def _column_of_names(
-    frame: pd.DataFrame, label_column: str | None, sep: str | None, where: str
-) -> str | None:
-    """Return the column that holds names of labels; None where each label has a column."""
-    if label_column is not None:
-        if label_column not in frame.columns:
-            raise unknown_name(f"column of {where}", label_column, [str(c) for c in frame.columns])
-        return label_column
-    if frame.shape[1] != 1:
-        if sep is None:
-            return None
-        raise InputError(
-            f"`sep` needs one column of {where} that holds names of labels, it has "
-            f"{frame.shape[1]}. Name it with `label_column`."
-        )
-    only = frame.columns[0]
-    is_named = sep is not None or holds_lists(frame[only])
-    return only if is_named else None
-
-
-def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
-    """Return the cells as lists or texts; refuse those that are missing."""
-    cells = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
-    cells = read_json_lists(cells, f"Column {str(column.name)!r} of {where}")
-    for row, value in enumerate(cells):
-        if not isinstance(value, (str, list, tuple)) or says_missing(value):
-            raise DataError(
-                f"Column {str(column.name)!r} of {where} must name the labels of every row, got "
-                f"{value!r} in row {row} (rows count from 0). Write an empty list where there are "
-                "none."
-            )
-    return cells
+    lists = _read_lists(columns, label_column, sep, where)
+    return {label for row in lists or [[str(name) for name in columns]] for label in row}
 
 
 def _warn_of_words(read: Any, where: str) -> None:
@@ -291,11 +182,9 @@ def join_truth(
 
     The truth is a DataFrame, or sparse rows.
     """
-    import pandas as pd
-
     Y: Any = truth.labelsets
     if not is_sparse(Y):
-        Y = pd.DataFrame(Y.astype(np.int64), columns=truth.label_names)
+        Y = type(predictions)(Y.astype(np.int64), columns=truth.label_names)
     if id_column is None or truth.ids is None:
         if len(predictions) != Y.shape[0]:
             raise InputError(
@@ -307,18 +196,13 @@ def join_truth(
     if id_column not in predictions.columns:
         known = [str(name) for name in predictions.columns]
         raise unknown_name(f"column of {where}", id_column, known)
-    ids = read_index(predictions[id_column], where, "the id")
-    wanted = truth.ids
-    if ids.dtype != wanted.dtype:  # whole numbers on one side only
-        ids, wanted = ids.astype(str), wanted.astype(str)
+    ids = read_index(predictions[id_column], where, "the id").astype(str)
+    wanted = truth.ids.astype(str)
     places = ids.get_indexer(wanted)
     if (places < 0).any():
-        missing = [str(entry) for entry in wanted[places < 0]]
-        listed = ", ".join(map(repr, missing[:N_LISTED]))
-        more = len(missing) - N_LISTED
         raise InputError(
             f"Each row of {truth.where} must have a prediction in {where}, missing are the ids "
-            f"{listed}{f' and {more} more' if more > 0 else ''}. Predict them, or drop these rows."
+            f"{list_some(list(wanted[places < 0]))}. Predict them, or drop these rows."
         )
     return predictions.iloc[places].reset_index(drop=True), Y
 
@@ -334,23 +218,20 @@ class LabelledRows:
     ----------
     labelsets
         (n, L) in the order of the model's labels.
-    entries
-        (n,) the place of each in the table of the truth.
     names
         (n,) which row of the input each is: its id, or its position in its file.
+    files
+        (n,) the file of each row; "" where ids name the rows.
     id_column
         The column that names rows; None where they go by position.
-    files
-        (n,) the name of each row's file; None where there is only one, or ids name the rows.
     where
         What the table of the truth is, for messages.
     """
 
     labelsets: Labelsets
-    entries: Indices
     names: pd.Index
+    files: tuple[str, ...]
     id_column: str | None
-    files: tuple[str, ...] | None
     where: str
 
     @classmethod
@@ -358,13 +239,14 @@ class LabelledRows:
         cls,
         path: AnyPath,
         model: AccuracyAwareClassifier,
+        sources: Sequence[str],
         *,
         id_column: str | None,
         label_column: str | None,
         sep: str | None,
         csv_sep: str | None = None,
     ) -> LabelledRows:
-        """Read the truth of some rows."""
+        """Read the truth of some rows of the files that are called `sources`."""
         from labelsure.tables.inputs import InputTable
 
         frame, where = read_table(expand_path(path), csv_sep=csv_sep), repr(Path(path).name)
@@ -391,46 +273,10 @@ class LabelledRows:
         )
         names = _read_positions(frame[ROW], where) if by_row else found.ids
         assert names is not None  # ids are read where their column is named
-        files = tuple(map(str, frame[FILE])) if by_row and FILE in frame.columns else None
-        entries = np.arange(found.labelsets.shape[0])
-        return cls(found.labelsets, entries, names, named_by, files, where)
-
-    def in_files(self, sources: list[str]) -> LabelledRows:
-        """Return the same with the files of the input in place of their names in the truth."""
-        known = list(dict.fromkeys(sources))
-        if self.id_column is not None:
-            return self
-        if self.files is None:
-            if len(known) > 1:
-                raise InputError(
-                    f"The truth in {self.where} must have a column {FILE!r} beside {ROW!r}: the "
-                    "input has several files."
-                )
-            return self
-        found = {name: _find_file(name, known) for name in dict.fromkeys(self.files)}
-        for name, files in found.items():
-            is_shared = list(found.values()).count(files) > 1
-            if len(files) != 1 or is_shared:
-                what = "several of them" if len(files) > 1 else "none of them"
-                what = f"{files[0]!r}, as another name is" if len(files) == 1 else what
-                raise InputError(
-                    f"The truth in {self.where} must be about files of the input, {name!r} is "
-                    f"{what}. Write the column {FILE!r} as `labelsure score` does."
-                )
-        return replace(self, files=tuple(found[name][0] for name in self.files))
-
-    def of_file(self, source: str) -> LabelledRows:
-        """Return the rows that may be in a file."""
-        if self.files is None:
-            return self
-        mine = np.array([name == source for name in self.files], dtype=bool)
-        return replace(
-            self,
-            labelsets=self.labelsets[mine],
-            entries=self.entries[mine],
-            names=self.names[mine],
-            files=None,
-        )
+        files = _find_files(frame, sources, where) if by_row else ("",) * len(frame)
+        if len({*zip(names.astype(str), files, strict=True)}) < len(frame):
+            raise DataError(f"The truth in {where} must name each row once, some are there twice.")
+        return cls(found.labelsets, names.astype(str), files, named_by, where)
 
     def check_found(self, entries: Indices) -> None:
         """Refuse a truth of rows that are not in the input, or are there twice."""
@@ -442,6 +288,30 @@ class LabelledRows:
                     f"Each row of {self.where} must be one row of the input, but {name!r} {what} "
                     f"({int(wrong.sum())} such rows)."
                 )
+
+
+def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return the files of the input for their names in the truth."""
+    known = list(dict.fromkeys(sources))
+    if FILE not in frame.columns:
+        if len(known) > 1:
+            raise InputError(
+                f"The truth in {where} must have a column {FILE!r} beside {ROW!r}: the input has "
+                "several files."
+            )
+        return (known[0],) * len(frame)
+    given = [str(name) for name in frame[FILE]]
+    found = {name: _find_file(name, known) for name in dict.fromkeys(given)}
+    for name, files in found.items():
+        is_shared = list(found.values()).count(files) > 1
+        if len(files) != 1 or is_shared:
+            what = "several of them" if len(files) > 1 else "none of them"
+            what = f"{files[0]!r}, as another name is" if len(files) == 1 else what
+            raise InputError(
+                f"The truth in {where} must be about files of the input, {name!r} is {what}. Write "
+                f"the column {FILE!r} as `labelsure score` does."
+            )
+    return tuple(found[name][0] for name in given)
 
 
 def _find_file(name: str, sources: list[str]) -> list[str]:
@@ -479,26 +349,21 @@ def find_labelled(
     decisions: Labelsets | None,
     known: LabelledRows,
     ids: pd.Index | None,
-    positions: pd.Index,
+    rows: pd.Index,
+    source: str,
 ) -> tuple[Indices, Floats, Floats]:
     """Return which entries of the truth a unit has, their accuracy, and what was estimated."""
-    import pandas as pd
-
-    own = positions if known.id_column is None or ids is None else ids
-    place_of = pd.Series(np.arange(len(known.names)), known.names.astype(str))
-    if not place_of.index.is_unique:
-        raise DataError(
-            f"The truth in {known.where} must name each row once, some are there twice."
-        )
-    places = place_of.reindex(own.astype(str)).to_numpy(dtype=np.float64)
-    rows = np.flatnonzero(~np.isnan(places))
-    entries = places[rows].astype(np.intp)
-    if not len(rows):
+    by_row = known.id_column is None or ids is None
+    own = (rows if by_row else ids).astype(str)  # type: ignore[union-attr]
+    mine = np.flatnonzero([file in ("", source) for file in known.files])
+    places = known.names[mine].get_indexer_for(own)
+    chosen = np.flatnonzero(places >= 0)
+    entries = mine[places[chosen]]
+    if not len(chosen):
         return entries, np.empty(0), np.empty(0)
-    some = dist[rows]
-    chosen = some.mode() if decisions is None else decisions[rows]
-    compared = counts(known.labelsets[entries], chosen)
+    some = dist[chosen]
+    labelsets = some.mode() if decisions is None else decisions[chosen]
+    compared = counts(known.labelsets[entries], labelsets)
     accuracy = get_metric(model.metric).values(*compared, empty=model.empty)
-    given = None if decisions is None else chosen
-    estimated = model.accuracy_estimator_.predict(some, given)
-    return known.entries[entries], accuracy, estimated
+    given = None if decisions is None else labelsets
+    return entries, accuracy, model.accuracy_estimator_.predict(some, given)

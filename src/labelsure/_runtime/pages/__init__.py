@@ -98,9 +98,15 @@ def _templates() -> Environment:
         found.globals[name.replace(".", "_")] = Markup(text)
     found.filters["share"] = _format_share
     found.filters["number"] = "{:,}".format
+    found.filters["short"] = _format_short
     found.filters["raw_json"] = Markup
     return found
 
 
 def _format_share(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _format_short(n: int) -> str:
+    """Return a count that fits on a bar."""
+    return f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k"

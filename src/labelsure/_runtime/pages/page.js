@@ -7,160 +7,198 @@
 
   // Makes an element; texts are always texts, never HTML.
   const make = (name, attributes = {}, ...children) => {
-    const isSvg = ["svg", "line", "path", "circle", "text", "title", "g"].includes(name);
+    const isSvg = ["svg", "line", "path", "circle", "text"].includes(name);
     const element = isSvg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     element.append(...children);
     return element;
   };
 
-  // ---- What to accept -------------------------------------------------------------------------
-  const setUpAcceptance = () => {
-    const accept = data.acceptance, slider = find("threshold"), choice = find("metric");
-    const last = accept.thresholds.length - 1;
-    slider.max = last;
-    for (const metric of data.metrics) choice.append(make("option", { value: metric.name }, metric.title));
-    choice.value = data.metric.name;
-
-    const series = () => accept.accuracy[choice.value];
-    const x = (coverage) => 60 + 520 * coverage;
-
-    const drawChart = (now) => {
-      const { values } = series();
-      // The axis begins below the lowest value, so that small differences can be seen.
-      const lowest = Math.min(...values.filter((value, i) => accept.n[i]));
-      const start = Math.max(0, Math.floor(10 * lowest - 0.5) / 10), height = 1 - start;
-      const y = (accuracy) => 260 - (240 * (accuracy - start)) / height;
-      const svg = make("svg", { viewBox: "0 -16 600 328", role: "img",
-        "aria-label": `Mean accuracy of the accepted against their share; at the chosen threshold ${share(values[now])} at ${share(accept.n[now] / accept.n[0])}.` });
-      for (let i = 0; i <= 5; i += 1) {
-        const part = i / 5;
-        const level = start + part * height;
-        svg.append(make("line", { class: "grid", x1: 60, x2: 580, y1: y(level), y2: y(level) }));
-        svg.append(make("text", { x: 52, y: y(level) + 4, "text-anchor": "end" }, String(Number(level.toFixed(2)))));
-        svg.append(make("text", { x: x(part), y: 278, "text-anchor": "middle" }, String(part)));
-      }
-      svg.append(make("line", { class: "axis", x1: 60, x2: 580, y1: 260, y2: 260 }));
-      svg.append(make("text", { class: "title", x: 320, y: 304, "text-anchor": "middle" }, "share accepted"));
-      svg.append(make("text", { class: "title", x: 20, y: 0 }, "mean accuracy"));
-      const points = values.map((value, i) => (accept.n[i] ? `${x(accept.n[i] / accept.n[0]).toFixed(1)},${y(value).toFixed(1)}` : null)).filter(Boolean);
-      svg.append(make("path", { class: "curve", d: `M${points.join("L")}` }));
-      const marked = accept.policy;
-      if (marked !== null && accept.n[marked]) {
-        const at = x(accept.n[marked] / accept.n[0]);
-        svg.append(make("line", { class: "promise", x1: at, x2: at, y1: 20, y2: 260 }));
-        svg.append(make("text", { x: at + (at > 420 ? -6 : 6), y: 252, "text-anchor": at > 420 ? "end" : "start" }, data.policy.guaranteed ? "guaranteed" : "policy"));
-      }
-      if (accept.n[now]) svg.append(make("circle", { class: "here", cx: x(accept.n[now] / accept.n[0]), cy: y(values[now]), r: 7 }));
-      find("acceptance-chart").replaceChildren(svg);
-    };
-
-    const show = () => {
-      const now = Number(slider.value), n = accept.n[now], all = accept.n[0], { values, source } = series();
-      find("threshold-value").textContent = share(accept.thresholds[now]);
-      slider.setAttribute("aria-valuetext", `threshold ${share(accept.thresholds[now])}, ${count(n)} of ${count(all)} accepted`);
-      find("accepted-share").firstChild.textContent = `${((100 * n) / all).toFixed(1)}%`;
-      find("accepted-count").textContent = `${count(n)} of ${count(all)}`;
-      find("referred-count").textContent = count(all - n);
-      find("accepted-accuracy").firstChild.textContent = n ? share(values[now]) : "–";
-      find("accepted-source").textContent = source;
-      drawChart(now);
-    };
-    slider.value = accept.policy === null ? 0 : accept.policy;
-    slider.addEventListener("input", show);
-    choice.addEventListener("change", () => { show(); showInstances(); });
-    const button = find("to-guarantee");
-    if (button) button.addEventListener("click", () => { slider.value = accept.policy; show(); });
-    show();
+  // ---- Tables that sort by a click on a column's head -----------------------------------------
+  const valueOf = (cell) => {
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    const number = Number(text.replaceAll(",", ""));
+    return text === "" || Number.isNaN(number) ? text.toLowerCase() : number;
   };
+  const sortBy = (table, place, descending) => {
+    const body = table.tBodies[0];
+    const keyed = [...body.rows].map((row) => [valueOf(row.cells[place]), row]);
+    keyed.sort(([a], [b]) => {
+      const order = typeof a === typeof b ? (a > b) - (a < b) : typeof a === "number" ? -1 : 1;
+      return descending ? -order : order;
+    });
+    body.append(...keyed.map(([, row]) => row));
+    [...table.tHead.rows[0].cells].forEach((head, at) => head.setAttribute("aria-sort", at !== place ? "none" : descending ? "descending" : "ascending"));
+  };
+  const makeSortable = (table) => {
+    [...table.tHead.rows[0].cells].forEach((head, place) => {
+      const button = make("button", { type: "button", class: "sort" }, ...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => sortBy(table, place, head.getAttribute("aria-sort") === "ascending"));
+    });
+  };
+  document.querySelectorAll("table.sortable").forEach(makeSortable);
+  if (!data.batch) return;
 
   // ---- Single predictions ---------------------------------------------------------------------
-  const names = data.explorer ? data.explorer.labels : [];
+  const { instances, labels: names, columns } = data.explorer;
   const listed = (labels) => labels.map((label) => names[label]).join(", ") || "no label";
-  let chosen = null;
+  const body = find("instances").tBodies[0];
+  const asSet = (labels) => new Set(labels ?? []);
 
-  const tags = (instance) => {
-    const truth = instance.truth ? new Set(instance.truth) : null, predicted = new Set(instance.predicted);
-    const row = make("p");
-    for (const label of instance.predicted) {
-      const wrong = truth && !truth.has(label);
-      row.append(make("span", { class: wrong ? "tag added" : "tag" }, names[label] + (wrong ? " (not true)" : "")));
+  const showLabels = (instance) => {
+    const cell = make("td", { class: "labels", "data-value": listed(instance.predicted) });
+    const truth = asSet(instance.truth), predicted = asSet(instance.predicted);
+    const add = (label, kind, said) => cell.append(make("span", { class: `tag ${kind}` }, names[label], ...(said ? [make("span", { class: "said" }, said)] : [])), " ");
+    for (const label of predicted) {
+      if (!instance.truth) add(label, "", "");
+      else if (truth.has(label)) add(label, "right", ", true");
+      else add(label, "added", ", not true");
     }
-    if (truth) for (const label of instance.truth) if (!predicted.has(label)) row.append(make("span", { class: "tag missed" }, `${names[label]} (missed)`));
-    if (!row.children.length) row.append("no label");
-    return row;
+    for (const label of truth) if (!predicted.has(label)) add(label, "missed", ", missed");
+    if (!predicted.size) cell.prepend("no label ");
+    return cell;
+  };
+
+  const sayRunnerUp = (instance) => {
+    if (!instance.runner_up) return "none";
+    const own = asSet(instance.predicted), other = asSet(instance.runner_up);
+    const gone = [...own].filter((label) => !other.has(label)), added = [...other].filter((label) => !own.has(label));
+    const parts = [];
+    if (gone.length) parts.push(`without ${listed(gone)}`);
+    if (added.length) parts.push(`with ${listed(added)}`);
+    return `${parts.join(", ")}: ${share(instance.probability, 2)} against ${share(instance.runner_up_probability, 2)}`;
   };
 
   const showDetail = (instance) => {
-    const metric = find("metric").value, title = data.metrics.find((m) => m.name === metric).title;
-    const at = data.metrics.findIndex((m) => m.name === metric);
     const bars = make("div", { class: "bars" });
     for (const [label, p] of instance.probabilities) {
-      const off = instance.predicted.includes(label) ? "" : "off";
       const bar = make("i");
       bar.style.width = `${100 * p}%`;
-      bars.append(make("span", {}, names[label]), make("span", { class: off }, bar), make("span", {}, share(p, 2)));
+      bars.append(make("span", {}, names[label]), make("span", { class: instance.predicted.includes(label) ? "" : "off" }, bar), make("span", {}, share(p, 2)));
     }
-    const body = make("tbody");
-    for (const [labels, probability, expected] of instance.best) {
-      body.append(make("tr", {}, make("td", {}, listed(labels)), make("td", {}, share(probability)), make("td", {}, share(expected[at]))));
-    }
-    const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "labelset"), make("th", { scope: "col" }, "probability"), make("th", { scope: "col" }, `expected ${title}`)));
-    const parts = [
-      make("h3", {}, instance.id), tags(instance),
-      make("p", {}, `Estimated accuracy ${share(instance.estimated)}; ${instance.advice}${instance.reason ? `: ${instance.reason}` : ""}.`),
-      ...(instance.possible ? [make("p", {}, `Certain: ${listed(instance.certain)}. Possible beside them: ${listed(instance.possible)}.`)] : []),
-      make("h3", {}, "Most probable labelsets"), make("table", {}, head, body),
-      make("h3", {}, "Probability of each label"), bars,
-    ];
-    if (instance.open) {
-      const left = `${instance.open.length ? `Better left open: ${listed(instance.open)}.` : "No label is better left open."} Decided: ${listed(instance.decided)}.`;
-      parts.splice(3, 0, make("p", {}, left));
-    }
-    if (instance.n_more) parts.push(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
-    find("detail").replaceChildren(...parts);
+    const detail = make("div", { class: "detail" }, make("p", {}, "Probability of each label by the classifier; predicted ones in colour."), bars);
+    if (instance.n_more) detail.append(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
+    if (instance.possible) detail.append(make("p", {}, `Certain: ${listed(instance.certain)}. Possible beside them: ${listed(instance.possible)}.`));
+    if (instance.open) detail.append(make("p", {}, `${instance.open.length ? `Better left open: ${listed(instance.open)}.` : "No label is better left open."} Decided: ${listed(instance.decided)}.`));
+    return detail;
   };
 
-  const wanted = () => {
-    const text = find("search").value.trim().toLowerCase(), kind = find("show").value, order = find("order").value;
-    const kept = data.explorer.instances.filter((instance) => {
-      if (kind === "accepted" && instance.advice !== "accept") return false;
-      if (kind === "referred" && instance.advice !== "refer") return false;
-      if (kind === "wrong" && instance.is_exact) return false;
-      if (!text) return true;
-      const labels = instance.truth ? instance.predicted.concat(instance.truth) : instance.predicted;
-      return instance.id.toLowerCase().includes(text) || labels.some((label) => names[label].toLowerCase().includes(text));
+  const rows = new Map();
+  for (const instance of instances) {
+    const opener = make("button", { type: "button", class: "open", "aria-expanded": "false" }, instance.id);
+    const first = make("td", { "data-value": instance.id, class: "id" }, opener);
+    opener.addEventListener("click", () => {
+      const isOpen = opener.getAttribute("aria-expanded") === "true";
+      opener.setAttribute("aria-expanded", String(!isOpen));
+      if (isOpen) predicted.querySelector(".detail").remove();
+      else predicted.append(showDetail(instance));
     });
-    if (order !== "row") kept.sort((a, b) => (order === "doubt" ? a.estimated - b.estimated : b.estimated - a.estimated));
-    return kept;
-  };
-
-  const N_ROWS = 200;
-  const showInstances = () => {
-    const kept = wanted(), body = document.querySelector("#instances tbody"), rows = [];
-    for (const instance of kept.slice(0, N_ROWS)) {
-      const button = make("button", { type: "button" }, instance.id);
-      const row = make("tr", instance === chosen ? { class: "chosen" } : {}, make("td", {}, button), make("td", {}, listed(instance.predicted)),
-        make("td", {}, share(instance.estimated)), make("td", {}, instance.advice));
-      button.addEventListener("click", () => {
-        document.querySelectorAll("#instances tr.chosen").forEach((old) => old.classList.remove("chosen"));
-        row.classList.add("chosen");
-        chosen = instance;
-        showDetail(instance);
-      });
-      rows.push(row);
-    }
-    body.replaceChildren(...rows);
-    const first = kept.length > N_ROWS ? `, the first ${N_ROWS} are listed` : "";
-    find("found").textContent = `${count(kept.length)} found${first}`;
-    if (chosen) showDetail(chosen);
-  };
-
-  if (data.batch) {
-    setUpAcceptance();
-    for (const [id, event] of [["search", "input"], ["order", "change"], ["show", "change"]]) find(id).addEventListener(event, showInstances);
-    showInstances();
-    const first = document.querySelector("#instances tbody button");
-    if (first) first.click(); // an example of what a click shows
+    const predicted = showLabels(instance);
+    const row = make("tr", {}, first, ...(instance.shown ?? []).map((text) => make("td", { class: "input" }, text)), predicted,
+      make("td", {}, sayRunnerUp(instance)), make("td", { class: "figure" }, share(instance.estimated)), make("td", { class: "verdict" }));
+    rows.set(row, instance);
+    body.append(row);
   }
+  for (const label of [...new Set(instances.flatMap((i) => [...i.predicted, ...(i.truth ?? [])]))].sort((a, b) => a - b)) find("label").append(make("option", { value: label }, names[label]));
+
+  const searched = (instance) => [instance.id, ...(instance.shown ?? []), ...[...instance.predicted, ...(instance.truth ?? [])].map((label) => names[label])].join("\n").toLowerCase();
+  let now = 0; // the slider's threshold
+  const isRight = (instance) => instance.truth.length === instance.predicted.length && instance.truth.every((label) => instance.predicted.includes(label));
+  const filter = () => {
+    const text = find("search").value.trim().toLowerCase(), label = find("label").value, verdict = find("verdict").value;
+    let n = 0;
+    for (const [row, instance] of rows) {
+      const kept = (!text || searched(instance).includes(text))
+        && (label === "" || [...instance.predicted, ...(instance.truth ?? [])].includes(Number(label)))
+        && (!verdict || (["right", "wrong"].includes(verdict) ? isRight(instance) === (verdict === "right") : row.lastChild.textContent === verdict));
+      row.hidden = !kept;
+      n += kept;
+    }
+    find("found").textContent = `${count(n)} of ${count(rows.size)} shown`;
+  };
+  for (const [id, event] of [["search", "input"], ["label", "change"], ["verdict", "change"]]) find(id).addEventListener(event, filter);
+
+  // A text that a spreadsheet would compute gets an apostrophe before it.
+  const asCell = (value) => {
+    const text = typeof value === "number" ? String(value) : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    return /[",\n\r;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  find("download").addEventListener("click", () => {
+    const hasTruth = data.batch.has_truth;
+    const lines = [["id", ...columns, "predicted", "runner_up", "estimated", "verdict", ...(hasTruth ? ["truth"] : [])]];
+    for (const row of body.rows) {
+      if (row.hidden) continue;
+      const i = rows.get(row);
+      lines.push([i.id, ...(i.shown ?? []), i.predicted.map((l) => names[l]).join(";"), (i.runner_up ?? []).map((l) => names[l]).join(";"), i.estimated, row.lastChild.textContent, ...(hasTruth ? [i.truth.map((l) => names[l]).join(";")] : [])]);
+    }
+    const text = lines.map((line) => line.map(asCell).join(",")).join("\r\n");
+    const address = URL.createObjectURL(new Blob(["\ufeff", text, "\r\n"], { type: "text/csv" }));
+    make("a", { href: address, download: "predictions.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  });
+
+  // ---- What to accept -------------------------------------------------------------------------
+  const accept = data.acceptance, slider = find("threshold"), between = find("between"), all = accept.n[0];
+  const stops = Object.keys(accept.stops).map(Number);
+  const places = () => (between && !between.checked ? stops : accept.thresholds.map((_, i) => i));
+
+  const drawChart = () => {
+    const box = find("acceptance-chart"), width = Math.max(box.clientWidth, 280), height = 300, left = 48, right = width - 12, base = height - 48;
+    const curves = [["estimated", accept.estimated], ...(accept.actual ? [["actual", accept.actual]] : [])];
+    const isDrawn = (i) => accept.n[i] >= Math.min(10, all); // a mean of fewer is mostly chance
+    const seen = curves.flatMap(([, values]) => values.filter((_, i) => isDrawn(i)));
+    const least = Math.min(...seen), most = Math.max(...seen), gap = [0.01, 0.02, 0.05, 0.1, 0.2].find((size) => (most - least) / size <= 5) ?? 0.25;
+    const low = Math.max(0, Math.floor(least / gap) * gap), high = Math.max(low + gap, Math.min(1, Math.ceil(most / gap) * gap));
+    const x = (i) => left + ((right - left) * accept.n[i]) / all, y = (value) => base - ((base - 16) * (value - low)) / (high - low);
+    const title = `mean ${data.metric} of the accepted`;
+    const svg = make("svg", { width, height, role: "img", "aria-label": `${title} against the share accepted; at the slider ${share(accept.estimated[now])} estimated at ${share(accept.n[now] / all)}` });
+    for (let value = low; value < high + gap / 2; value += gap) {
+      svg.append(make("line", { class: "grid", x1: left, x2: right, y1: y(value), y2: y(value) }), make("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, String(Number(value.toFixed(2)))));
+    }
+    for (let i = 0; i <= 5; i += 1) svg.append(make("text", { x: left + ((right - left) * i) / 5, y: base + 18, "text-anchor": i < 5 ? "middle" : "end" }, `${20 * i}%`));
+    svg.append(make("line", { class: "axis", x1: left, x2: right, y1: base, y2: base }), make("text", { class: "title", x: (left + right) / 2, y: height - 8, "text-anchor": "middle" }, "share accepted"));
+    for (const [kind, values] of curves) {
+      const points = values.map((value, i) => (isDrawn(i) ? `${x(i).toFixed(1)},${y(value).toFixed(1)}` : null)).filter(Boolean);
+      svg.append(make("path", { class: `curve ${kind}`, d: `M${points.join("L")}` }));
+    }
+    if (accept.own !== null) svg.append(make("line", { class: "rule", x1: x(accept.own), x2: x(accept.own), y1: 16, y2: base }));
+    if (isDrawn(now)) svg.append(make("circle", { class: "here", cx: x(now), cy: y(accept.estimated[now]), r: 7 }));
+    box.replaceChildren(svg);
+  };
+
+  const show = () => {
+    now = places()[Number(slider.value)];
+    const n = accept.n[now], known = accept.stops[now], threshold = n ? share(accept.thresholds[now]) : "above all";
+    const holds = known ? known.holds : accept.elsewhere;
+    find("threshold-value").textContent = threshold;
+    slider.setAttribute("aria-valuetext", `threshold ${threshold}, ${count(n)} of ${count(all)} accepted. ${holds}`);
+    find("holds").textContent = holds;
+    find("accepted-share").firstChild.textContent = `${((100 * n) / all).toFixed(1)}%`;
+    find("accepted-count").textContent = `${count(n)} of ${count(all)} rows`;
+    find("referred-count").textContent = count(all - n);
+    find("accepted-estimated").firstChild.textContent = n ? share(accept.estimated[now]) : "–";
+    find("accepted-interval").textContent = n && known && known.interval ? `interval ${share(known.interval[0])} to ${share(known.interval[1])}` : "";
+    if (accept.actual) find("accepted-actual").firstChild.textContent = n ? share(accept.actual[now]) : "–";
+    for (const [row, instance] of rows) {
+      const verdict = instance.step >= now ? "accept" : "review";
+      row.lastChild.textContent = verdict;
+      row.lastChild.className = `verdict ${verdict}`;
+    }
+    filter();
+    drawChart();
+  };
+  const goTo = (threshold) => {
+    const found = places();
+    slider.max = found.length - 1;
+    slider.value = Math.max(0, found.findLastIndex((place) => place <= threshold));
+    show();
+  };
+  slider.addEventListener("input", show);
+  if (between) between.addEventListener("change", () => goTo(now));
+  const button = find("to-own");
+  if (button) button.addEventListener("click", () => goTo(accept.own));
+  addEventListener("resize", drawChart);
+  goTo(accept.own ?? accept.n.length - 1);
+  sortBy(find("instances"), find("instances").tHead.rows[0].cells.length - 2, false);
 })();

@@ -1,7 +1,8 @@
-"""The models of accuracy: each is fitted to features and accuracies and predicts the accuracy."""
+"""The model of accuracy: features of predictions, and a logistic regression on them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -10,11 +11,72 @@ from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats
+from labelsure.distributions.candidates import CANDIDATES
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation.score_table import LOG_FREQUENCY, MIX, ScoreTable
+from labelsure.metrics.registry import Metric
 
-EXPECTED = "expected"
-"""The feature that is the expected accuracy of the decision itself."""
+EXPECTED, FREQUENCY = "expected", "frequency"
 
-C_DEFAULT = 1.0
+_OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
+    EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
+    "n_predicted": lambda table, metric, empty: table.n_predicted(),
+    "is_empty": lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
+    FREQUENCY: lambda table, metric, empty: table._column(LOG_FREQUENCY),
+}
+"""Features that are no candidates: they depend on the decision."""
+
+FEATURE_SETS: dict[str, tuple[str, ...]] = {
+    "mix": MIX,
+    "full": (*MIX, EXPECTED, "n_predicted", "is_empty"),
+    "sharp": (*MIX, EXPECTED, "n_predicted", "is_empty", FREQUENCY),
+}
+"""Names for several features together. `mix` is the paper's. In `full` the number of labels has a
+term of its own for none: from none to one is another step than from one to two, and without the
+term sharp estimates are badly calibrated. `sharp` needs the labelsets of the training data."""
+
+
+def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the features that `features` stands for.
+
+    Examples
+    --------
+    >>> check_features("SE"), check_features("mix")
+    (('SE',), ('HP', 'TG', 'SE', 'CE', 'ME', 'CS'))
+    """
+    if isinstance(features, str):
+        if features in FEATURE_SETS:
+            return FEATURE_SETS[features]
+        features = (features,)
+    known = [*CANDIDATES, *_OTHER_FEATURES, *FEATURE_SETS]
+    for name in features:
+        if name not in CANDIDATES and name not in _OTHER_FEATURES:
+            raise unknown_name("feature", name, known)
+    if len(features) == 0:
+        raise InputError(
+            f"`features` must name at least one of {', '.join(known)}, got none of them."
+        )
+    return tuple(features)
+
+
+def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empty: float) -> Floats:
+    """Return the features as an (n, number of features) array, each column contiguous."""
+    matrix = np.empty((len(table), len(names)), order="F")
+    for j, name in enumerate(names):
+        if name in CANDIDATES:
+            matrix[:, j] = table.candidate_up_to_scale(name)
+        else:
+            matrix[:, j] = _OTHER_FEATURES[name](table, metric, empty)
+    finite = np.isfinite(matrix).all(axis=0)
+    if not finite.all():
+        raise InputError(
+            f"The feature {names[int(np.argmin(finite))]!r} must be finite, got a value that is "
+            "not. Leave it out of `features`, or check the distribution."
+        )
+    return matrix
+
+
+C = 1.0
 """Inverse strength of the ridge penalty. Estimates with 1 have a squared error as small as with
 the best of 20 penalties by cross-validation (`docs/evidence/calibration.md`)."""
 
@@ -31,12 +93,9 @@ class RidgeModel:
     less than coins do; n / (n - effective parameters) corrects for the residuals of a fit.
     """
 
-    learns = True
-    default = "full"
-
-    def fit(self, features: Floats, values: Floats, C: float) -> Self:
+    def fit(self, features: Floats, values: Floats) -> Self:
         """Fit to (n, m) features and (n,) accuracies."""
-        n_samples, self.C = len(values), C
+        n_samples = len(values)
         self.centre, self.scale = features.mean(axis=0), features.std(axis=0)
         self.scale[self.scale <= CONSTANT * np.abs(features).max(axis=0)] = np.inf
         self.range = (float(values.min()), float(values.max()))
@@ -60,7 +119,7 @@ class RidgeModel:
         if is_success.min() == is_success.max():  # all right, or all wrong
             logit = LARGEST_LOGIT * (1 if is_success[0] else -1)
             return np.append(np.zeros(len(self.centre)), logit)
-        model = LogisticRegression(C=self.C, solver="newton-cholesky", tol=1e-8, max_iter=200)
+        model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8, max_iter=200)
         model.fit(np.tile(design[:, :-1], (2, 1))[used], is_success, weights[used])
         return np.append(model.coef_[0], model.intercept_)
 
@@ -81,32 +140,3 @@ class RidgeModel:
     def mean_variance(self, slopes: Floats) -> float:
         """Return the variance that fitting leaves in a mean, by its slopes (delta method)."""
         return float(slopes @ self.covariance @ slopes)
-
-
-class PluginModel:
-    """The expected accuracy under the distribution itself; nothing is fitted."""
-
-    learns = False
-    default = EXPECTED
-
-    def fit(self, features: Floats, values: Floats, C: float) -> Self:
-        """Do nothing."""
-        return self
-
-    def predict(self, features: Floats) -> Floats:
-        """Return the expected accuracies, (n,)."""
-        return np.clip(features[:, 0], 0.0, 1.0)
-
-    def sum_slopes(self, features: Floats) -> Floats:
-        """Return nothing: nothing was fitted."""
-        return np.empty(0)
-
-    def mean_variance(self, slopes: Floats) -> float:
-        """Return 0: nothing was fitted."""
-        return 0.0
-
-
-ACCURACY_MODELS: dict[str, type[RidgeModel] | type[PluginModel]] = {
-    "ridge": RidgeModel,
-    "plugin": PluginModel,
-}
