@@ -156,3 +156,16 @@ def share_of_equal_pairs(draws):
             equal += tuple(first) == tuple(second)
             pairs += 1
     return equal / pairs
+
+
+def most_probable(P, k):
+    """The codes of the k largest probabilities, of equal ones the lowest code first."""
+    left, best = list(range(len(P))), []
+    for _ in range(k):
+        first = left[0]
+        for code in left:
+            if P[code] > P[first]:
+                first = code
+        best.append(first)
+        left.remove(first)
+    return best

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def ratio(numerator, denominator, empty):
     return numerator / denominator if denominator else empty
@@ -38,3 +40,42 @@ def batch_measures(Y_true, Y_pred, empty):
     for name in micro:
         averages[f"macro-{name}"] = sum(of_label[name] for of_label in by_label) / len(by_label)
     return averages
+
+
+def fit_line(probabilities, truth, n_steps=60):
+    """Intercept and slope of a logistic regression on logits, drawn to 0 and 1 by a little.
+
+    Newton's steps on the log-likelihood less 0.005 a**2 and 0.5 (b - 1)**2.
+    """
+    x = [_clipped_logit(p) for p in probabilities]
+    a, b = 0.0, 1.0
+    for _ in range(n_steps):
+        slope = [-0.01 * a, -(b - 1)]
+        curve = [0.01, 0.0, 1.0]
+        for value, y in zip(x, truth, strict=True):
+            p = 1 / (1 + math.exp(-a - b * value))
+            slope[0] += y - p
+            slope[1] += (y - p) * value
+            for k in range(3):
+                curve[k] += p * (1 - p) * value**k
+        below = curve[0] * curve[2] - curve[1] ** 2
+        step = (curve[2] * slope[0] - curve[1] * slope[1]) / below
+        b += (curve[0] * slope[1] - curve[1] * slope[0]) / below
+        a += step
+    return a, b
+
+
+def em_prevalence(probabilities, line, before, n_steps=3000):
+    """The prevalence of a batch by EM: posteriors by the prevalence, then their mean."""
+    odds = [math.exp(line[0] + line[1] * _clipped_logit(p)) for p in probabilities]
+    ratios = [value * (1 - before) / before for value in odds]
+    found = before
+    for _ in range(n_steps):
+        posteriors = [found * r / (found * r + 1 - found) for r in ratios]
+        found = sum(posteriors) / len(posteriors)
+    return found
+
+
+def _clipped_logit(p):
+    p = min(max(p, 1e-6), 1 - 1e-6)
+    return math.log(p / (1 - p))

@@ -1,13 +1,40 @@
 """Formulas of batches that differ from the labelled instances, as loops over rows."""
 
+import numpy as np
 
-def auc(reference, batch):
-    """How often a score of the batch is above one of the reference; a tie counts half."""
-    wins = 0.0
-    for high in batch:
-        for low in reference:
-            wins += 1.0 if high > low else 0.5 if high == low else 0.0
-    return wins / (len(reference) * len(batch))
+
+def standardised(columns):
+    """Columns with mean 0 and standard deviation 1."""
+    found = []
+    for column in columns:
+        centre = _mean(column)
+        scale = _mean([(x - centre) ** 2 for x in column]) ** 0.5
+        found.append([(x - centre) / scale for x in column])
+    return found
+
+
+def squared_distance(rows, is_batch, ridge=0.05, largest=3.0):
+    """Mahalanobis' distance of two means, squared: of columns and their squares, with a ridge.
+
+    Scores are cut at `largest` before they are squared.
+    """
+    scores = [
+        [max(-largest, min(largest, x)) for x in column]
+        for column in standardised(list(zip(*rows, strict=True)))
+    ]
+    columns = standardised(scores + [[x * x for x in column] for column in scores])
+    gaps, covariance = [], []
+    for j, left in enumerate(columns):
+        inside = _mean([x for x, part in zip(left, is_batch, strict=True) if part])
+        outside = _mean([x for x, part in zip(left, is_batch, strict=True) if not part])
+        gaps.append(inside - outside)
+        covariance.append(
+            [
+                _mean([x * y for x, y in zip(left, right, strict=True)]) + ridge * (j == k)
+                for k, right in enumerate(columns)
+            ]
+        )
+    return float(np.array(gaps) @ np.linalg.solve(covariance, gaps))
 
 
 def largest_gap(left, right):

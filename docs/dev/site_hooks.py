@@ -19,6 +19,7 @@ from labelsure.cli._app import app
 
 COMMANDS = "<!-- commands -->"
 NAMES = "<!-- names -->"
+AMBIGUOUS = ("accuracy", "confidence", "load")  # parameters and methods, too: not linked alone
 KATEX = Path(".venv/node/node_modules/katex/dist")
 GROUPS = tomllib.loads(Path(__file__).with_name("reference.toml").read_text("utf-8"))["groups"]
 
@@ -127,6 +128,8 @@ def on_page_content(html: str, page: Page, **_: object) -> str:
         target = BY_NAME.get(first if method in ("", *METHODS.get(first, ())) else "")
         if target is None or TARGETS[target] == page.file.src_uri or name in linked:
             return text
+        if name in AMBIGUOUS and text == f"<code>{name}</code>":
+            return text
         linked.add(name)
         url = TARGETS[target].removesuffix(".md") + "/"
         anchor = f"#{target}.{method}" if method else f"#{target}"
@@ -134,10 +137,10 @@ def on_page_content(html: str, page: Page, **_: object) -> str:
 
     def see_also(match: re.Match[str]) -> str:
         names = r"(?<=[>\n])([\w.]+)(?= : )"
-        return re.sub(names, lambda name: link(name[1], f"<code>{name[1]}</code>"), match[0])
+        return re.sub(names, lambda name: link(name[1], f" <code>{name[1]}</code>"), match[0])
 
     html = re.sub(r'<details class="see-also".*?</details>', see_also, html, flags=re.DOTALL)
-    kept = r"<a\b.*?</a>|<h\d\b.*?</h\d>|<pre\b.*?</pre>"
+    kept = r"<a\b.*?</a>|<b>.*?</b>|<h\d\b.*?</h\d>|<pre\b.*?</pre>"
     return re.sub(
         rf"{kept}|<code>([\w.]+)(?:\(\))?</code>",
         lambda found: link(found[1], found[0]) if found[1] else found[0],

@@ -60,11 +60,9 @@ shown = order[np.linspace(0, len(order) - 1, 8).astype(int)]
 figure, axes = plt.subplots(2, 4, figsize=(10, 7))
 for ax, row in zip(axes.flat, shown, strict=True):
     ax.imshow(new.X.to_numpy()[row].reshape(8, 8), cmap="gray_r")
-    certain, open_ = (
-        ", ".join(names[region.is_certain[row]]),
-        ", ".join(names[region.is_open[row]]),
-    )
-    title = [fill(f"certain: {certain}", 28), fill(f"open: {open_}", 28)]
+    certain = ", ".join(names[region.is_certain[row]]) or "none"
+    undecided = ", ".join(names[region.is_open[row]]) or "none"
+    title = [fill(f"certain: {certain}", 28), fill(f"open: {undecided}", 28)]
     ax.set_title("\n".join(title), fontsize=9)
     ax.axis("off")
 figure.tight_layout()

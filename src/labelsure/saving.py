@@ -47,6 +47,7 @@ _TYPES_BY_MODULE = {
     "estimation._estimator": "AccuracyEstimator",
     "estimation._label_estimates": "LabelCalibration",
     "estimation._labelset_frequencies": "LabelsetFrequencies",
+    "estimation._prevalence": "DensityRatios",
     "estimation.score_table": "ScoreTable",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",

@@ -194,8 +194,8 @@ def test_calibrate(files, tmp_path, capsys):
     assert "Guaranteed" in captured.out
     run(
         capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming",
-        "--confidence", 0.9, "--share", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits",
-        "--overwrite",
+        "--confidence", 0.9, "--share", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--kind",
+        "logit",        "--overwrite",
     )  # fmt: skip
     model = ls.load(out)
     assert model.label_names_ == ("large", "odd")
@@ -294,7 +294,7 @@ def test_mistakes_of_calibrate(files, tmp_path, capsys):
     assert (
         "Row 0 of 'logits.csv' (rows count from 0) cannot be used: the score of 'odd' must" in said
     )
-    assert "got -3; logits are read with `--logits`" in said
+    assert "got -3; logits are read with `--kind`" in said
     assert "(199 more such rows here)" in said
 
 

@@ -8,8 +8,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
+from labelsure._kernels import chain_paths
 from labelsure.distributions._chains import WeightedChains
-from labelsure.distributions._sampling import DrawStreams, MeanEstimate, estimate_mean
+from labelsure.distributions._sampling import (
+    PRIOR_DRAWS,
+    DrawStreams,
+    MeanEstimate,
+    estimate_mean,
+    mean_of_moments,
+)
 
 N_LABELS = 5
 CODES = np.arange(2**N_LABELS)
@@ -84,16 +91,71 @@ def test_what_paths_expect_sums_to_marginals(kind):
     Q = np.array([chain.joint()[0] for chain in chains])
     predicted = np.array([[1, 0, 0, 1, 1]], dtype=np.int8)
     sums = WeightedChains(chains).path_sums(drawn, predicted)[0]
-    assert_allclose(np.einsum("ms,msk->mk", Q, sums), 0.0, atol=1e-12)
+    assert_allclose(np.einsum("ms,msk->mk", Q, sums[..., :2]), 0.0, atol=1e-12)
     for m, chain in enumerate(chains):
         given = [oracles.path(chain.order, conditional_of(chain), code)[2] for code in CODES]
         off = ALL - np.array(given)
         assert_allclose(sums[m, :, 1], off[:, predicted[0] == 1].sum(axis=1), atol=1e-12)
         assert_allclose(sums[m, :, 0], off[:, predicted[0] == 0].sum(axis=1), atol=1e-12)
+        for k in (0, 1):
+            assert_array_equal(sums[m, :, 2 + k], ALL[:, predicted[0] == k].sum(axis=1))
         assert_allclose(Q[m] @ np.array(given), Q[m] @ ALL, atol=1e-12)
-        one, other = WeightedChains(chains).path_means(drawn)
-        assert_allclose(one[0, m], np.mean(given, axis=0), atol=1e-12)
-        assert_allclose(other[0, m], len(CODES) * np.var(given, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moments_of_paths_against_loops(kind):
+    """The control of a label is what labels in doubt add to its logit, beyond expectation."""
+    chains = KINDS[kind](2)
+    weighted = WeightedChains(chains)
+    drawn = draw_every_labelset(chains)
+    moments = weighted.link_moments(drawn)[0]
+    least, most = weighted.conditional_range()
+    n_controls = 0
+    for m, chain in enumerate(chains):
+        unset = oracles.path(chain.order, conditional_of(chain), 0)[2]
+        expected, of_control = np.zeros((2, 5, 5)), np.zeros(5)
+        for code, y in enumerate(ALL):
+            log_own, _, p = oracles.path(chain.order, conditional_of(chain), code)
+            for j in range(5):
+                c = 0.0
+                for i in range(5):
+                    if kind == "linear" and unset[i] * (1 - unset[i]) >= chain_paths.DOUBT:
+                        position = [int(np.flatnonzero(chain.order == a)[0]) for a in (j, i)]
+                        c += chain.weights[position[0], position[1]] * (y[i] - p[i])
+                expected[code % 2, :, j] += [p[j], c, p[j] ** 2, p[j] * c, c * c]
+                of_control[j] += math.exp(log_own) * c
+                n_controls += c != 0
+            assert (least[0, m % least.shape[1]] <= np.array(p) + 1e-12).all()
+            assert (most[0, m % most.shape[1]] >= np.array(p) - 1e-12).all()
+        assert_allclose(moments[m], expected, atol=1e-12)
+        assert_allclose(of_control, 0.0, atol=1e-12)
+    assert (n_controls > 0) == (kind == "linear")
+
+
+def test_means_of_moments_against_loops():
+    """The multiples of one half of the draws are used for the other half."""
+    rng = np.random.default_rng(0)
+    p, c = rng.random((2, 3, 8)), rng.normal(size=(2, 3, 8))  # instances, strata, draws
+    halves = [slice(0, None, 2), slice(1, None, 2)]
+    moments = np.zeros((2, 3, 2, 5, 1))
+    for h, half in enumerate(halves):
+        products = (p, c, p * p, p * c, c * c)
+        moments[:, :, h, :, 0] = np.stack([x[:, :, half].sum(axis=2) for x in products], axis=2)
+    mean, variance = mean_of_moments(moments, 8)
+    for i in range(2):
+        multiples = []
+        for half in halves:
+            a, b = p[i, :, half], c[i, :, half]
+            products = squares = pull = 0.0
+            for k in range(3):
+                for x, y in zip(a[k] - a[k].mean(), b[k] - b[k].mean(), strict=True):
+                    products, squares = products + x * y, squares + y * y
+                pull += (b[k] ** 2).sum() * PRIOR_DRAWS / 12
+            multiples.append(products / (squares + pull))
+        for k in range(3):
+            rest = [p[i, k, s] - multiples[1 - s % 2] * c[i, k, s] for s in range(8)]
+            assert_allclose(mean[i, k, 0], np.mean(rest), atol=1e-12)
+            assert_allclose(variance[i, k, 0], np.var(rest, ddof=1) / 8, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from strategies import as_prefix_chain, linear_chains, summary_of
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
 from labelsure._runtime import limits as _limits
+from labelsure.distributions._chain_mixture import Question
 from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
@@ -634,6 +635,45 @@ def test_top_is_certain_under_auto():
     best, truth = dist.top(5), truth_of(chains).top(5)
     assert_array_equal(best.labelsets, truth.labelsets)
     assert_array_equal(best.high, best.probabilities)
+
+
+@pytest.mark.parametrize("engine", ["auto", "certified"])
+@given(chain=chain_settings, k=st.integers(1, 12), first_search=st.sampled_from([2, 20, 256]))
+@settings(max_examples=40)
+@pytest.mark.jit_only
+def test_the_most_probable_against_loops(engine, chain, k, first_search):
+    """Probabilities are those of the labelsets listed, and `high` bounds what has that rank."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_limits, "FIRST_SEARCH", first_search)
+        patch.setattr(_limits, "EXACT_LABELS", 0)
+        dist = ls.distributions.ChainMixture(linear_chains(*chain), engine=engine, budget=300)
+        k = min(k, 2**dist.n_labels)
+        best, mode = dist.top(k), dist.mode()
+    for row, P in enumerate(truth_of(linear_chains(*chain)).probabilities()):
+        codes = codes_of(best.labelsets[row])
+        assert len(set(codes.tolist())) == k
+        assert_allclose(best.probabilities[row], P[codes], atol=1e-13)
+        assert (np.diff(best.probabilities[row]) <= 0).all()
+        expected = oracles.most_probable(P, k)
+        assert_between(best.probabilities[row], P[expected], best.high[row])
+        certain = best.high[row] == best.probabilities[row]
+        assert_allclose(P[codes[certain]], P[expected][certain], atol=1e-13)
+        of_mode = P[codes_of(mode[row : row + 1])[0]]
+        assert of_mode <= P[codes[0]] + 1e-13
+        if engine == "certified" or 4 * k <= first_search:  # both search equally long
+            assert_allclose(of_mode, P[codes[0]], atol=1e-13)
+
+
+@pytest.mark.jit_only
+def test_the_most_probable_need_no_narrow_entropy():
+    """A search for the best three ends as soon as these are certain, one for the profile later."""
+    dist = ls.distributions.ChainMixture(linear_chains(4, 20, 3, 2.0, n_samples=6))
+    rows = np.arange(6)
+    n_seen = [
+        dist._search(rows, question.goals(None), 20_000).seen.lengths
+        for question in (Question(n_certain=3), Question(dist._engine.tolerance, n_certain=3))
+    ]
+    assert (n_seen[0] * 10 < n_seen[1]).all()
 
 
 # Settings.

@@ -45,14 +45,18 @@ def shown(thing):
     return " ".join(text for text in reader.text if text)
 
 
-def assessment(target=None):
+def model(target=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     Y = pd.DataFrame((X + rng.normal(size=X.shape) > 0).astype(int), columns=NAMES)
-    model = ls.AccuracyAwareClassifier(
+    return ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(LogisticRegression()), "hamming", target=target, random_state=0
-    )
-    return model.fit(X, Y).assess(X)
+    ).fit(X, Y)
+
+
+def assessment(target=None):
+    fitted = model(target)
+    return fitted.assess(np.random.default_rng(0).normal(size=(200, 2)))
 
 
 def study_run():
@@ -82,7 +86,8 @@ THINGS = {
     ),
     "estimate": (
         lambda: ls.Estimate(0.8615, 0.8412, 0.883, 1000, 0.95, 0.1),
-        r"Mean accuracy 0.862 \(95% interval 0.841 to 0.883, n = 1,000\).",
+        r"Mean accuracy 0.862 \(95% interval 0.841 to 0.883, n = 1,000\). mean accuracy low high n "
+        "0.862 0.841 0.883 1000",
     ),
     "reliability": (
         lambda: ls.reliability([0.25, 0.75], [0, 1]),
@@ -104,6 +109,24 @@ THINGS = {
         lambda: assessment(0.4),
         r"mean estimated Hamming 0.[78]\d\d; \d+ accepted. Judged",
     ),
+    "model": (
+        lambda: model(0.4),
+        r"Accept scores of .* labels calibration rows estimated hamming low high threshold "
+        r"accepted bound 2 \d+ 0.\d",
+    ),
+    "card": (
+        lambda: model(0.4).card_,
+        r"BinaryRelevance. model classifier Bin.* labels 2 \(<b>cat",
+    ),
+    "policy": (
+        lambda: model(0.4).policy_,
+        r"Accept scores .* threshold share bound n_samples 0.\d+ .* 0.400 \d+",
+    ),
+    "policy by group": (
+        lambda: ls.AcceptPolicy(0.4).fit(np.ones(90), np.ones(90), ["<a>", "b", "b"] * 30),
+        r"(?s)Group '<a>': .* threshold share bound n_samples <a> .* 0.400 90 b .* 0.400 90",
+    ),
+    "unfitted policy": (lambda: ls.AcceptPolicy(0.4), r"AcceptPolicy\(target=0.4\)"),
     "study": (study_run, "Study 'quick' in <folder>: 30 predictions, 1 failed cell. n_labels"),
 }
 
@@ -141,4 +164,50 @@ def test_a_notebook_computes_nothing_of_a_distribution():
     chain = ls.distributions.PrefixChain(range(3), fail, 5)
     assert shown(ls.distributions.ChainMixture([chain])).startswith(
         "ChainMixture: 5 instances, 3 labels"
+    )
+
+
+def test_a_model_that_is_not_fitted_shows_its_parameters():
+    bundle = ls.AccuracyAwareClassifier(target=0.9)._repr_mimebundle_()
+    assert "target=0.9" in bundle["text/plain"]
+    assert "0.9" in bundle["text/html"]
+
+
+def test_what_is_printed_fits_on_a_screen():
+    fitted, X = model(0.4), np.random.default_rng(0).normal(size=(200, 2))
+    found = [fitted, fitted.card_, fitted.policy_, fitted.assess(X), fitted.estimate(X), DIST, DATA]
+    found += [fitted.report(X), fitted.monitor([X]), fitted.predict_region(X)]
+    for thing in found:
+        for text in (str(thing), repr(thing)):
+            assert len(text.splitlines()) <= 24, thing
+            assert len(text) < 2500, thing
+
+
+def test_axes_are_shown_by_notebooks():
+    fitted, X = model(0.4), np.random.default_rng(0).normal(size=(200, 2))
+    estimated = fitted.predict_accuracy(X)
+    drawn = [
+        DIST.plot(),
+        fitted.assess(X).plot(3),
+        ls.reliability(estimated, estimated).plot(),
+        ls.accept_curve(estimated, estimated).plot(target=0.5),
+    ]
+    for ax in drawn:
+        assert ax._repr_png_().startswith(b"\x89PNG")
+    given = drawn[0].figure.add_subplot()
+    assert DIST.plot(ax=given) is given
+    assert not hasattr(given, "_repr_png_")  # the caller shows it
+
+
+def test_a_plot_marks_what_is_predicted():
+    dist = ls.IndependentLabels([[0.6, 0.3]])
+    found = ls.model.Assessment(
+        dist, np.array([[0, 1]], np.int8), np.ones(1), np.ones(1), None, np.array([""])
+    )
+    ax = found.plot(k=2)
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == ["y0", "(none)", "y1\n(predicted)", "all others together"]
+    assert [bar.get_width() for bar in ax.patches[:3]] == pytest.approx([0.42, 0.28, 0.12])
+    assert [text.get_text() for text in found[0].plot(k=4).get_yticklabels()].count(
+        "y1\n(predicted)"
     )

@@ -281,7 +281,7 @@ def test_truth_of_some_rows_and_numbers_for_ids():
 
 def test_logits():
     logits = SCORES.assign(**{name: np.log(SCORES[name] / (1 - SCORES[name])) for name in NAMES})
-    model = calibrate_model(logits, TRUTH, logits=True)
+    model = calibrate_model(logits, TRUTH, kind="logit")
     np.testing.assert_allclose(
         model.predict_proba(logits), EXPECTED.predict_proba(SCORES), atol=1e-12
     )
@@ -322,17 +322,32 @@ LISTED = pd.DataFrame({"id": range(60), "tags": [["cold"], ["wet"]] * 30})
 
 
 @pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning", "ignore:.*entirely right")
-def test_words_that_only_answers_contain_are_named():
+def test_words_that_only_answers_contain_are_labels_by_choice_alone():
     said = ANSWERS.assign(answers=[[*cell, ["cold", "chilly"]] for cell in ANSWERS["answers"]])
-    with pytest.warns(
-        ls.errors.UnseenValuesWarning,
-        match="`labels`",
-    ):
-        model = calibrate_model(said, LISTED)
-    assert model.label_names_ == ("chilly", "cold", "wet")
+    with pytest.warns(ls.errors.UnseenValuesWarning, match="60 answers .*'chilly'"):
+        assert calibrate_model(said, LISTED).label_names_ == ("cold", "wet")
+    with pytest.raises(ls.errors.RowsError, match=r"Row 0 .*'chilly'"):
+        calibrate_model(said, LISTED, unknown="refuse")
+    as_columns = pd.DataFrame({"id": range(60), "cold": [1, 0] * 30, "wet": [0, 1] * 30})
+    for truth in (LISTED, as_columns):
+        model = calibrate_model(said, truth, unknown="keep", kind="votes")
+        assert model.label_names_ == ("cold", "wet", "chilly")
+        share = model.predict_distribution(said).marginals()[:2, 2]
+        assert share == pytest.approx([1 / 3, 1 / 2])
     with warnings.catch_warnings():
         warnings.simplefilter("error", ls.errors.UnseenValuesWarning)
         calibrate_model(ANSWERS, LISTED)
+
+
+def test_the_kind_is_never_guessed():
+    with pytest.raises(ls.InputError, match='kind="votes" alone'):
+        calibrate_model(ANSWERS, LISTED, kind="marginal")
+    with pytest.raises(ls.InputError, match='kind="votes" alone'):
+        calibrate_model(SCORES, TRUTH, kind="votes")
+    logs = SCORES.assign(**{name: np.log(SCORES[name]) for name in NAMES})
+    found = calibrate_model(logs, TRUTH, kind="logprob").predict_distribution(logs)
+    expected = calibrate_model(SCORES, TRUTH).predict_distribution(SCORES)
+    np.testing.assert_allclose(found.marginals(), expected.marginals())
 
 
 @pytest.mark.filterwarnings("ignore:.*entirely right")

@@ -165,8 +165,8 @@ def test_lists_that_cannot_be_read():
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        ([], "it must have at least one answer, got []"),
-        (None, "it must have at least one answer, got None"),
+        ([], "it must have at least one answer that is a vote, got []"),
+        (None, "it must have a list of answers, got None"),
         ([["cat"], 3], "an answer must be a list of labels, got 3"),
         ([[1, 2]], "an answer of numbers must have 2 zeros and ones, got [1, 2]"),
         ([[1, 0, 1]], "an answer of numbers must have 2 zeros and ones, got [1, 0, 1]"),

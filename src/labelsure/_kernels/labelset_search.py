@@ -40,13 +40,13 @@ STACK_LABELS = (
 )
 
 # What `write_bounds` writes, by position.
-N_BOUNDS = 10
+N_BOUNDS = 11
 TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
-COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
+COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN, N_CERTAIN = range(6, 11)
 
 
 class Goals(NamedTuple):
-    """When a search may stop: once width, unseen mass and mode are good enough, or another goal.
+    """When a search may stop: once width, unseen mass and best labelsets are known well enough.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ class Goals(NamedTuple):
         All unseen labelsets together have at most this.
     enough_mass
         Good enough by itself: the labelsets seen have this mass.
-    certain_mode
-        Whether no unseen labelset may be more probable than the best one seen.
+    n_certain
+        So many labelsets seen are more probable than any unseen one.
     """
 
     width: float
     unseen: float
     enough_mass: float
-    certain_mode: bool
+    n_certain: int
 
     @classmethod
     def of(
@@ -71,14 +71,14 @@ class Goals(NamedTuple):
         width: float,
         unseen: float,
         enough_mass: float,
-        certain_mode: bool = False,
+        n_certain: int = 0,
     ) -> Goals:
         """Make goals of one type each: for others kernels would be compiled anew."""
         return cls(
             float(width),
             float(unseen),
             float(enough_mass),
-            bool(certain_mode),
+            int(n_certain),
         )
 
 
@@ -132,6 +132,8 @@ def write_bounds(P, bound, n_labels, bounds):
     bounds[COLLISION_HIGH] = min(1.0, squares + rest_high * unseen)
     bounds[UNSEEN_MASS] = rest_high
     bounds[LARGEST_UNSEEN] = unseen
+    # Where nothing unseen has any probability, also the labelsets that are not listed are known.
+    bounds[N_CERTAIN] = (unseen < P).sum() if unseen > 0.0 else np.inf
 
 
 @inner
@@ -154,7 +156,7 @@ def meets_goals(bounds, n_labels, goals):
     unseen = bounds[UNSEEN_MASS]
     if 1.0 - unseen >= goals.enough_mass:
         return True
-    if goals.certain_mode and bounds[TOP] < bounds[LARGEST_UNSEEN]:
+    if bounds[N_CERTAIN] < goals.n_certain:
         return False
     return unseen <= goals.unseen and _widest_interval(bounds, n_labels) <= goals.width
 

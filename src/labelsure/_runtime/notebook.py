@@ -55,12 +55,21 @@ def count(number: int, noun: str) -> str:
 class ShownBySentence:
     """What was fitted, and says in a sentence, `message_`, what was found."""
 
+    _shown: tuple[str, ...] = ()
+    """Attributes of what was fitted that notebooks show as a table; dicts are by group."""
+
     def __str__(self) -> str:
         """Say what was found, in a sentence; the parameters before there is anything."""
         return getattr(self, "message_", repr(self))
 
     def _repr_html_(self) -> str:
-        return make_html(str(self))
+        import pandas as pd
+
+        found = {name.rstrip("_"): getattr(self, name, None) for name in self._shown}
+        if not found or None in found.values():
+            return make_html(str(self))
+        by_group = any(isinstance(value, dict) for value in found.values())
+        return make_html(str(self), pd.DataFrame(found, None if by_group else [""]))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         # scikit-learn's would show the parameters only.

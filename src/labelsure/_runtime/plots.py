@@ -7,6 +7,7 @@ function draws into the caller's Axes, or makes new ones, and returns them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ FIGURE_STYLE: dict[Any, Any] = {
 """Of figures of a page's width: text of 8 points, and the same file for the same numbers."""
 
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "x", "+")
+MARKERS = ("o", "s", "^", "D", "v", "X", "P")
 FEW = 30  # accepted instances whose mean is still mostly chance
 MAX_LETTERS = 40  # in a line of the name of a labelset beside its bar
 MAX_LINES = 3  # of such a name
@@ -52,9 +53,20 @@ def make_figure(width: float = 6.4, height: float = 4.8) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def choose_axes(ax: Axes | None) -> Axes:
-    """Return the caller's Axes, or those of a new figure."""
-    return make_figure().add_subplot() if ax is None else ax
+def choose_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return the caller's Axes, or those of a new figure, which notebooks show."""
+    if ax is not None:
+        return ax
+    figure = make_figure(width, height)
+    new = figure.add_subplot()
+
+    def draw() -> bytes:
+        content = BytesIO()
+        figure.savefig(content, format="png")
+        return content.getvalue()
+
+    new._repr_png_ = draw  # type: ignore[attr-defined]  # what IPython asks objects for
+    return new
 
 
 def distances(middle: Any, low: Any, high: Any) -> Floats:
@@ -72,11 +84,18 @@ def series_style(number: int) -> dict[str, Any]:
 
 
 def draw_interval_series(
-    ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, style: dict[str, Any], label: str
+    ax: Axes,
+    x: Any,
+    y: Any,
+    interval: tuple[Any, Any],
+    *,
+    style: dict[str, Any],
+    label: str,
+    size: float = 4,
 ) -> None:
     """Draw values with their intervals, in a line style and with a marker of their own."""
     yerr = distances(y, *interval)
-    ax.errorbar(x, y, yerr=yerr, markersize=4, capsize=3, linewidth=1, label=label, **style)
+    ax.errorbar(x, y, yerr=yerr, markersize=size, capsize=3, linewidth=1, label=label, **style)
 
 
 def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
@@ -116,8 +135,8 @@ def plot_accept_curve(
     low, accuracy, high = (
         np.append(values[:1], values) for values in (interval[0], table["accuracy"], interval[1])
     )
-    style = STYLES[len(ax.lines) % len(STYLES)]
-    (line,) = ax.step(coverage, accuracy, where="pre", linestyle=style, label=label)
+    style = series_style(len(ax.lines)) | {"marker": ""}
+    (line,) = ax.step(coverage, accuracy, where="pre", label=label, **style)
     ax.fill_between(
         coverage,
         low,
@@ -161,18 +180,24 @@ def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
 
 
 def plot_labelsets(
-    names: Sequence[str], probabilities: Floats, title: str, ax: Axes | None
+    names: Sequence[str],
+    probabilities: Floats,
+    title: str,
+    ax: Axes | None,
+    predicted: int | None = None,
 ) -> Axes:
-    """Draw labelsets as bars, the most probable on top, and all others together as the last bar."""
+    """Draw labelsets as bars, and all others together as the last bar; mark the predicted one."""
     shown = [_wrap(name) for name in names]
+    if predicted is not None:
+        shown[predicted] += "\n(predicted)"
     rest = 1.0 - float(np.sum(probabilities))
     has_others = rest > ROUNDING
     if has_others:
         shown.append("all others together")
-    if ax is None:
-        n_lines = sum(1.5 + text.count("\n") for text in shown)
-        ax = make_figure(7.0, 1.2 + 0.2 * n_lines).add_subplot()
-    bars = [ax.barh(range(len(names)), probabilities, color="0.45", edgecolor="k")]
+    n_lines = sum(1.5 + text.count("\n") for text in shown)
+    ax = choose_axes(ax, 7.0, 1.2 + 0.2 * n_lines)
+    colors = [PALETTE[0] if k == predicted else "0.6" for k in range(len(names))]
+    bars = [ax.barh(range(len(names)), probabilities, color=colors, edgecolor="k")]
     if has_others:
         bars.append(ax.barh([len(names)], [rest], color="w", edgecolor="k", hatch="////"))
     for drawn in bars:

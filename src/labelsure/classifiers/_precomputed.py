@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import LabelNames, Names
@@ -18,7 +19,7 @@ from labelsure.classifiers._probability_layouts import (
 )
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.answers import are_answers
+from labelsure.labelsets.answers import are_answers, are_scores, read_scores
 from labelsure.labelsets.names import GivenLabelsets, check_weights, match_labels
 from labelsure.labelsets.rows import (
     as_table,
@@ -44,6 +45,10 @@ class PrecomputedProbabilities(LabelsetPredictor):
           sparse matrix of those that are listed out of very many labels, see
           `SparseIndependentLabels`;
         - "logit": (n, L) logits of these, likewise;
+        - "logprob": (n, L) logarithms of these;
+        - of these three also what is said of each instance as a dict ``{label: number}``, as pairs
+          ``[{"label": ..., "score": ...}, ...]`` in any order, or as JSON text of these. A label's
+          number may be ``{"yes": ..., "no": ...}``, which is normalised over both;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
           have different numbers of votes, a row of NaN stands for one that was not cast. Or for
@@ -53,8 +58,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
         The labels, in the order of the columns, where neither X nor y names them: for sparse
         matrices, and for answers beside a y that is no DataFrame.
     floor
-        How probable each label is that a sparse matrix does not list; None means 2**-24. See
-        `SparseIndependentLabels`.
+        How probable each label is that is not listed. None: in a sparse matrix 2**-24, see
+        `SparseIndependentLabels`; for dicts and pairs a label that is missing is refused.
     unknown
         What to do with names in answers that are no label: "refuse" them, or "drop" them with a
         warning that counts them.
@@ -116,6 +121,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         sample_weight
             (n,) weights of the instances, which are checked and change nothing.
         """
+        X = self._as_columns(X, self.label_names)
         names, array = self._names_of_columns(X), self._check_shape(X)
         listed = self.label_names
         if self.kind == "votes" and listed is None:
@@ -152,6 +158,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return what X says as distributions, after checking its shape and names."""
+        X = self._as_columns(X, self.label_names_)
         array, names = self._check_shape(X), self._names_of_columns(X)
         if are_answers(array):
             return self._wrap(array, self.label_names_)._with_index(index_of(X))
@@ -184,9 +191,20 @@ class PrecomputedProbabilities(LabelsetPredictor):
             )
         return array
 
+    def _as_columns(self, X: Any, label_names: Names) -> Any:
+        """Return scores by label as a table; anything else as it is."""
+        if self.kind not in NAMED_KINDS or not are_scores(X):
+            return X
+        missing = None
+        if self.floor is not None:
+            scale = {"marginal": float, "logit": logit, "logprob": np.log}[self.kind]
+            missing = float(scale(self.floor))
+        in_logs = self.kind == "logprob"
+        return read_scores(X, label_names, name="X", in_logs=in_logs, missing=missing)
+
     def label_names_of(self, X: Any) -> LabelNames:
         """Return the names that X or the parameters give to the columns of X; None for none."""
-        names = self._names_of_columns(X)
+        names = self._names_of_columns(self._as_columns(X, self.label_names))
         if names is not None or self.label_names is None:
             return names
         return tuple(str(label) for label in self.label_names)

@@ -29,6 +29,7 @@ from labelsure.distributions._probabilities import (
     without_gradient,
 )
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.answers import are_scores, read_scores
 from labelsure.labelsets.names import list_some, order_columns
 from labelsure.labelsets.rows import (
     as_table,
@@ -52,7 +53,7 @@ say the opposite: models that predict at random do so in about half."""
 UNSURE = 0.02
 """Probabilities nearer to 0 or 1 are compared: thresholds of a model's own are seldom there."""
 
-NAMED_KINDS = ("marginal", "logit")
+NAMED_KINDS = ("marginal", "logit", "logprob")
 """Each column is a label: a DataFrame names the labels, a sparse matrix lists some of them."""
 
 KINDS = (*NAMED_KINDS, "joint", "votes")
@@ -85,6 +86,8 @@ def wrap_probabilities(
         make = SparseIndependentLabels.from_logits if kind == "logit" else SparseIndependentLabels
         floor = _limits.PROBABILITY_FLOOR if floor is None else floor
         return make(source, floor=floor, label_names=label_names)
+    if are_scores(source):
+        source = read_scores(source, label_names, name=name, in_logs=kind == "logprob")
     table, label_names = order_columns(source, label_names, name)
     if kind == "logit":
         logits = read_array(table, name)
@@ -92,9 +95,20 @@ def wrap_probabilities(
         dist = IndependentLabels.from_logits(logits, label_names)
         warn_of_suspect_marginals(dist)
         return dist
-    dist = IndependentLabels(clip_certain(_read_marginals(table, name)), label_names)
+    marginals = _exponentiate(table, name) if kind == "logprob" else _read_marginals(table, name)
+    dist = IndependentLabels(clip_certain(marginals), label_names)
     warn_of_suspect_marginals(dist)
     return dist
+
+
+def _exponentiate(logs: Any, name: str) -> Floats:
+    array = read_array(logs, name).astype(np.float64)
+    if not (array <= ROUNDING).all():
+        raise InputError(
+            f"`{name}` must be log-probabilities, at most 0, got {array.max()}. Pass "
+            'kind="marginal" for probabilities, kind="logit" for log-odds.'
+        )
+    return np.exp(np.minimum(array, 0))
 
 
 def _read_marginals(source: Any, name: str) -> NDArray[Any]:

@@ -68,8 +68,8 @@ def train(given: Given) -> None:
 
 
 @command(
-    f"predictions truth out {SHARED} labels_from logits sparse floor seed overwrite as_json quiet "
-    "verbose",
+    f"predictions truth out {SHARED} labels_from kind unknown sparse floor seed overwrite as_json "
+    "quiet verbose",
     group=MODELS,
     predictions=argument(
         str, "PREDICTIONS", "What another system predicted: a table, or JSONL, labels with scores."
@@ -95,7 +95,7 @@ def calibrate(given: Given) -> None:
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        settings = choose(given, f"{SHARED} logits sparse floor")
+        settings = choose(given, f"{SHARED} kind unknown sparse floor")
         if given.labels_from is not None:
             settings["labels"] = read_label_file(given.labels_from)
         return calibrate_model(given.predictions, given.truth, random_state=given.seed, **settings)

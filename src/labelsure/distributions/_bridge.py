@@ -476,8 +476,15 @@ class LabelsetDistribution(ABC):
         """Return profile, mode and the mode's expected accuracies."""
         profile, mode = self._profile_and_mode()
         guesses = as_guesses(mode)
-        expected = {m.name: self._expected(m, guesses, empty).of_guess(0) for m in metrics}
+        found = self._expected_each(metrics, guesses, empty)
+        expected = {m.name: one.of_guess(0) for m, one in zip(metrics, found, strict=True)}
         return Summary(profile, mode, expected)
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        """Return the expected accuracies under several metrics, which chains find together."""
+        return [self._expected(metric, guesses, empty) for metric in metrics]
 
     def _marginal_bounds(self) -> Expected:
         return Expected.exactly(self._marginals())

@@ -57,6 +57,7 @@ from labelsure.labelsets.rows import code_keys
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import EXACT, Metric
 
+LISTED_EACH = 4  # labelsets that a search may list for each of the most probable ones asked for
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
 
 View = Enumeration | Sampled
@@ -73,24 +74,21 @@ class Question:
         Of the candidates' guaranteed intervals; `ANY` where nobody asks for them.
     unseen
         Mass that may stay unseen.
-    certain
-        Whether the mode must be certain.
-    k
-        How many of the most probable labelsets have to be certain, where they can.
+    n_certain
+        How many of the most probable labelsets have to be certain, where they can: 1 for the mode.
     needs
         What draws are made for; none where they would not answer better than a search.
     """
 
     width: float = ANY
     unseen: float = ANY
-    certain: bool = False
-    k: int = 1
+    n_certain: int = 0
     needs: tuple[Need, ...] = ()
 
     def goals(self, mass: float | None) -> Goals:
         """Return when the search may stop."""
         enough = ANY if mass is None else mass
-        return Goals.of(self.width, self.unseen, enough, self.certain)
+        return Goals.of(self.width, self.unseen, enough, self.n_certain)
 
 
 class ChainMixture(Mixture):
@@ -282,16 +280,13 @@ class ChainMixture(Mixture):
 
     def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View]]:
         """Search for a while; draw where that does not do."""
-        n_searched, n_left = self._share_budget()
-        small = self._small_unseen
-        if question.k > 1:  # draws do not find what a search does not
-            n_searched, n_left, small = self._engine.budget, 0, 0.0
+        n_searched, n_left = self._share_budget(LISTED_EACH * question.n_certain)
         goals = question.goals(self._engine.mass)
         # Which guaranteed intervals are narrow enough to do without draws.
         width = self._engine.sampled_tolerance
         enough = Goals.of(max(question.width, width), max(question.unseen, width), ANY)
         for rows in self._row_blocks(n_searched, n_left):
-            found = self._search(rows, goals, n_searched, small)
+            found = self._search(rows, goals, n_searched, self._small_unseen)
             good = found.meets(goals) | (found.meets(enough) & bool(question.needs))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
@@ -311,9 +306,9 @@ class ChainMixture(Mixture):
         """
         return self._engine.sampled_tolerance / 2
 
-    def _share_budget(self) -> tuple[int, int]:
+    def _share_budget(self, n_least: int = 0) -> tuple[int, int]:
         """Return how many labelsets "auto" searches for, and how many it may draw."""
-        n_searched = min(_limits.FIRST_SEARCH, self._engine.budget)
+        n_searched = min(max(_limits.FIRST_SEARCH, n_least), self._engine.budget)
         return n_searched, self._engine.budget - n_searched
 
     def _draw(
@@ -365,7 +360,7 @@ class ChainMixture(Mixture):
             expected = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
             return Summary(view.profile(), mode, expected)
 
-        return self._ask(Question(width, unseen, certain=True, needs=tuple(needs)), answer)
+        return self._ask(Question(width, unseen, n_certain=1, needs=tuple(needs)), answer)
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value
@@ -380,38 +375,50 @@ class ChainMixture(Mixture):
     def _mode(self) -> Labelsets:
         if self._is_dense:
             return self._dense._mode()
-        return self._ask(Question(certain=True), lambda _, view: view.mode())
+        return self._ask(Question(n_certain=1), lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
         if self._is_dense:
             return self._dense._top(k)
-        question = Question(self._engine.tolerance, certain=True, k=k)
-        best = self._ask(question, lambda _, view: view.top(k))
-        # Where nothing was found, what stands for the mode can be evaluated all the same.
-        unseen = np.flatnonzero(np.isneginf(best.logs[:, 0]))
-        if not unseen.size:
+        best = self._ask(Question(n_certain=k), lambda _, view: view.top(k))
+        # What stands where fewer were found can be evaluated all the same.
+        rows, places = np.nonzero(np.isneginf(best.logs))
+        if not rows.size:
             return best
-        logs = best.logs.copy()
-        logs[unseen, 0] = self._take(unseen)._log_prob(best.labelsets[unseen, 0])
-        return TopLabelsets(best.labelsets, logs, np.maximum(best.log_high, logs))
+        best.logs[rows, places] = self._chains.log_prob_of_pairs(best.labelsets[rows, places], rows)
+        order = np.argsort(-best.logs, axis=1, kind="stable")
+        labelsets = np.take_along_axis(best.labelsets, order[:, :, np.newaxis], axis=1)
+        logs = np.take_along_axis(best.logs, order, axis=1)
+        return TopLabelsets(labelsets, logs, np.maximum(best.log_high, logs))
 
     def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
-        if metric == EXACT:  # which needs no engine
-            return LabelsetDistribution._expected(self, metric, guesses, empty)
+        return self._expected_each([metric], guesses, empty)[0]
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
         if self._is_dense:
-            return self._dense._expected(metric, guesses, empty)
+            return self._dense._expected_each(metrics, guesses, empty)
         given = np.asarray(guesses)
+        # Exact match needs no engine.
+        searched = [metric for metric in metrics if metric != EXACT]
+        found: dict[Metric, Expected] = {}
+        if searched:
+            needs = (need_expected(self._engine.sampled_tolerance, searched, empty, given),)
+            question = Question(unseen=self._engine.tolerance, needs=needs)
 
-        def answer(rows: Indices, view: View) -> Any:
-            found = [view.expected(metric, Y, empty) for Y in each_guess(given[rows])]
-            value, low, high = (
-                np.stack([getattr(one, name) for one in found], axis=1)
-                for name in ("value", "low", "high")
-            )
-            return Expected(value, low, high, found[0].method)
+            def answer(rows: Indices, view: View) -> tuple[Expected, ...]:
+                """Guess by guess: metrics share what is known of one."""
+                by_guess = [
+                    [view.expected(metric, Y, empty) for metric in searched]
+                    for Y in each_guess(given[rows])
+                ]
+                return tuple(map(_stack_guesses, zip(*by_guess, strict=True)))
 
-        needs = (need_expected(self._engine.sampled_tolerance, [metric], empty, given),)
-        return self._ask(Question(unseen=self._engine.tolerance, needs=needs), answer)
+            found = dict(zip(searched, self._ask(question, answer), strict=True))
+        if EXACT in metrics:
+            found[EXACT] = LabelsetDistribution._expected(self, EXACT, guesses, empty)
+        return [found[metric] for metric in metrics]
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
@@ -433,7 +440,7 @@ class ChainMixture(Mixture):
             n_searched = min(n_searched, engine.budget // 2)
             n_drawn = engine.budget - n_searched
         n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
-        goals = Question(unseen=engine.tolerance, certain=True).goals(engine.mass)
+        goals = Question(unseen=engine.tolerance, n_certain=1).goals(engine.mass)
         bytes_each = max(1, n_searched + n_drawn) * (8 * self.n_labels + 32)
         progress = Progress(len(self))
         for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
@@ -479,6 +486,14 @@ class ChainMixture(Mixture):
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         return self._dense._best(metric, empty) if self._is_dense else None
+
+
+def _stack_guesses(found: Sequence[Expected]) -> Expected:
+    """Put the answers for several guesses beside each other, (n, g)."""
+    value, low, high = (
+        np.stack([getattr(one, name) for one in found], axis=1) for name in ("value", "low", "high")
+    )
+    return Expected(value, low, high, found[0].method)
 
 
 MAX_TIED = 2**12  # of labelsets with equal probabilities so many are compared by their codes

@@ -537,37 +537,52 @@ class WeightedChains:
         return np.asarray(logsumexp(np.stack(by_chain, 1) + log_shares, axis=1) - np.log(len(self)))
 
     def path_sums(self, paths: PathDraws, predicted: Labelsets) -> Floats:
-        """Return sums of y_j - P(y_j = 1 | labels before), along paths in the draws' own chains.
+        """Return how draws compare with a prediction, (n, m, size, 4).
 
-        (n, m, size, 2): over the labels that are not predicted, and over those that are; their
-        means are 0.
+        Sums of y_j - P(y_j = 1 | labels before) in the draws' own chains, whose means are 0, and
+        numbers of labels: each over the labels that are not predicted, and over those that are.
         """
         owners, draws, _ = paths
-        sums = np.empty((*owners.shape, 2))
+        sums = np.empty((*owners.shape, 4))
         if self.stack is not None:
             inputs = (self.stack.odds, self.stack.factors, owners, draws, predicted)
             for_rows(chain_paths.path_sum_rows, len(draws), *inputs, into=[sums])
             return sums
         off = draws - self._path_conditionals(paths)
         for k in (0, 1):
-            sums[..., k] = np.where(predicted[:, np.newaxis, np.newaxis] == k, off, 0.0).sum(axis=3)
+            mine = predicted[:, np.newaxis, np.newaxis] == k
+            sums[..., k] = np.where(mine, off, 0.0).sum(axis=3)
+            sums[..., 2 + k] = np.where(mine, draws, 0).sum(axis=3)
         return sums
 
-    def path_means(self, paths: PathDraws) -> tuple[Floats, Floats]:
-        """Return means over draws of P(y_j = 1 | labels before) along their paths, (n, m, L).
+    def link_moments(self, paths: PathDraws) -> Floats:
+        """Return sums over draws of P(y_j = 1 | labels before), a control variate, and products.
 
-        Beside those of each stratum stand the sums of squared differences from them.
+        (n, m, 2, 5, L) as `_kernels.chain_paths.link_moment_rows` writes them. The control is 0
+        where a chain is not linear.
         """
         owners, draws, _ = paths
-        means, squares = (np.empty((*owners.shape[:2], self.n_labels)) for _ in range(2))
+        moments = np.zeros((*owners.shape[:2], 2, 5, self.n_labels))
         if self.stack is not None:
-            inputs = (self.stack.odds, self.stack.factors, owners, draws)
-            for_rows(chain_paths.path_mean_rows, len(draws), *inputs, into=[means, squares])
-            return means, squares
+            inputs = (self.stack.odds, self.stack.factors, self.stack.terms, owners, draws)
+            for_rows(chain_paths.link_moment_rows, len(draws), *inputs, into=[moments])
+            return moments
         p = self._path_conditionals(paths)
-        means[:] = p.mean(axis=2)
-        squares[:] = ((p - means[:, :, np.newaxis]) ** 2).sum(axis=2)
-        return means, squares
+        for half in (0, 1):
+            moments[:, :, half, 0] = p[:, :, half::2].sum(axis=2)
+            moments[:, :, half, 2] = (p[:, :, half::2] ** 2).sum(axis=2)
+        return moments
+
+    def conditional_range(self) -> tuple[Floats, Floats]:
+        """Return what P(y_j = 1 | labels before) is at least and at most, (n, m, L) by stratum."""
+        if self.stack is None:
+            return np.zeros((1, 1, 1)), np.ones((1, 1, 1))
+        logits, terms = self.stack.logits, self.stack.terms
+        least = expit(logits + np.minimum(terms, 0.0).sum(axis=1))
+        most = expit(logits + np.maximum(terms, 0.0).sum(axis=1))
+        if self.is_equal:
+            return least, most
+        return least.min(axis=1, keepdims=True), most.max(axis=1, keepdims=True)
 
     def _path_conditionals(self, paths: PathDraws) -> Floats:
         """Return P(y_j = 1 | labels before) along each draw's path, (n, m, size, L)."""

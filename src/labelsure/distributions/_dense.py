@@ -354,8 +354,17 @@ class DenseBlocks(LabelsetDistribution):
         return self._ask(lambda _, dense: dense._summary(metrics, empty), concurrent=concurrent)
 
     def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        return self._expected_each([metric], guesses, empty)[0]
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
         given: Any = guesses
-        return self._ask(lambda rows, dense: dense._expected(metric, given[rows], empty))
+
+        def ask(rows: Indices, dense: DenseDistribution) -> tuple[Expected, ...]:
+            return tuple(dense._expected_each(metrics, given[rows], empty))
+
+        return list(self._ask(ask))
 
     def _size_marginals(self) -> Floats:
         return self._ask(lambda _, dense: dense._size_marginals())

@@ -87,13 +87,11 @@ def make_table(
         for i in range(n_top):
             columns[f"top_{i + 1}"] = named(top.labelsets[:, i])
             columns[f"top_{i + 1}_probability"] = top.probabilities[:, i]
-    index = pd.RangeIndex(len(dist)) if dist.index is None else dist.index
-    table = pd.DataFrame(columns).set_axis(index)
-    if not probabilities:
-        return table
-    marginals = dist._with_dense_rows().marginals()
-    names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
-    return pd.concat([table, pd.DataFrame(marginals, index, names)], axis=1)
+    if probabilities:
+        marginals = dist._with_dense_rows().marginals()
+        names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
+        columns |= dict(zip(names, marginals.T, strict=True))
+    return pd.DataFrame(columns, dist.index)
 
 
 def check_shown(k: int, n_labels: int) -> int:
@@ -107,17 +105,29 @@ def check_shown(k: int, n_labels: int) -> int:
     return min(read_whole_number(k, "k", 0), 2**n_labels)
 
 
-def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None) -> Axes:
-    """Draw the k most probable labelsets of one instance as bars."""
+def plot_instance(
+    dist: LabelsetDistribution, row: int, k: int, ax: Axes | None, Y_pred: Labelsets | None = None
+) -> Axes:
+    """Draw the k most probable labelsets of one instance as bars, and what is predicted for it."""
     n_top = check_shown(k, dist.n_labels)
     if not isinstance(row, (int, np.integer)) or n_top == 0:
         raise InputError(
             "`row` must be the position of one instance and `k` at least 1, got "
             f"row={row!r}, k={k!r}."
         )
-    one = dist[row]
+    one, place = dist[row], None
     top = one.top(n_top)
-    labelsets = to_names(top.labelsets[0], one.label_names)
+    labelsets, probabilities = (
+        list(to_names(top.labelsets[0], one.label_names)),
+        top.probabilities[0],
+    )
+    if Y_pred is not None:
+        own = Y_pred[[row]]
+        (predicted,) = to_names(own, one.label_names)
+        if predicted not in labelsets:
+            labelsets.append(predicted)
+            probabilities = np.append(probabilities, np.exp(one.log_prob(own)))
+        place = labelsets.index(predicted)
     names = [", ".join(labels) or "(none)" for labels in labelsets]
-    title = f"row {row}" if one.index is None else str(one.index[0])
-    return plot_labelsets(names, top.probabilities[0], f"Most probable labelsets of {title}", ax)
+    title = f"Most probable labelsets of {f'row {row}' if one.index is None else one.index[0]}"
+    return plot_labelsets(names, probabilities, title, ax, place)

@@ -263,7 +263,7 @@ class LabelsetTable(LabelsetDistribution):
         """
         refuse_masked(samples, "samples")
         if are_answers(samples):
-            rows, weights, instance, names, _ = read_answers(
+            rows, weights, instance, names = read_answers(
                 samples, label_names, name="samples", unknown=unknown
             )
             new = cls._from_votes(rows, weights, instance, len(samples), names)

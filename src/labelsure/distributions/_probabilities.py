@@ -38,6 +38,8 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
             f"`{name}` must be rectangular, an array of numbers, got rows of different "
             f"lengths{where}."
         ) from error
+    if array.dtype.name == "bfloat16":  # of JAX
+        array = array.astype(np.float32)
     if array.dtype in SUM_TOLERANCE:
         return array
     if array.dtype.kind not in "biuf":
@@ -49,8 +51,13 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
 
 
 def without_gradient(source: Any) -> Any:
-    """Return a tensor's numbers, which it keeps back while they belong to a gradient."""
-    return source.detach().cpu() if hasattr(source, "detach") else source
+    """Return a tensor's numbers, which belong to a gradient, a device or a type of its library."""
+    if not hasattr(source, "detach"):
+        return source
+    tensor = source.detach().cpu()
+    if str(getattr(tensor, "dtype", "")).endswith("bfloat16"):
+        tensor = tensor.float()
+    return tensor.numpy() if hasattr(tensor, "numpy") else tensor
 
 
 def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:

@@ -22,12 +22,12 @@ from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, TopLabelsets
+from labelsure.distributions._answers import Expected, TopLabelsets, each_guess
 from labelsure.distributions._chains import PathDraws, WeightedChains
 from labelsure.distributions._enumeration import Enumeration, metric_range
 from labelsure.distributions._labelset_table import expect_over
 from labelsure.distributions.candidates import Profile, log
-from labelsure.metrics.registry import Metric, counts
+from labelsure.metrics.registry import Metric
 
 LEVEL = 0.95
 QUANTILE = float(ndtri(0.5 + LEVEL / 2))
@@ -121,6 +121,23 @@ def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
     pull = np.where(variance > 0, variance * (PRIOR_DRAWS / n_draws), 1.0)
     squares = squares + pull[:, :, np.newaxis] * np.eye(len(guess))
     return guess + np.linalg.solve(squares, products[:, :, np.newaxis])[:, :, 0]
+
+
+def mean_of_moments(moments: Floats, size: int) -> tuple[Floats, Floats]:
+    """Do the same with one control variate, from the sums of `link_moment_rows` alone.
+
+    Returns the mean of each stratum and its variance, (n, m, L).
+    """
+    n_half = size / 2
+    p, c, pp, pc, cc = np.moveaxis(moments, 3, 0)  # each (n, m, 2, L)
+    pull = cc.mean(axis=1) * PRIOR_DRAWS / n_half
+    squares = (cc - c**2 / n_half).sum(axis=1) + pull
+    products = (pc - p * c / n_half).sum(axis=1)
+    multiples = (products / np.where(squares > 0, squares, 1.0))[:, np.newaxis, ::-1]
+    rest = (p - multiples * c).sum(axis=2)
+    rest_squares = (pp - 2 * multiples * pc + multiples**2 * cc).sum(axis=2)
+    variance = np.maximum(rest_squares - rest**2 / size, 0.0) / ((size - 1) * size)
+    return rest / size, variance
 
 
 def stratified_variance(values: Floats) -> Floats:
@@ -322,7 +339,7 @@ class Sampled:
         return cls(enumeration, chains, streams, paths, is_new, log_prob, squared)
 
     def __getitem__(self, rows: Indices) -> Sampled:
-        return Sampled(
+        taken = Sampled(
             self.enumeration[rows],
             self.chains.take(rows),
             self.streams[rows],
@@ -331,6 +348,9 @@ class Sampled:
             self.log_prob[rows],
             self.squared[rows],
         )
+        if "link_moments" in self.__dict__:
+            taken.__dict__["link_moments"] = self.link_moments[rows]
+        return taken
 
     def draw_more(self, size: int, *, evaluate: bool = False) -> Sampled:
         """Return the same with `size` further draws in each stratum, for the entropy or not."""
@@ -338,12 +358,15 @@ class Sampled:
         log_prob = self.log_prob
         if evaluate:
             log_prob = _append(log_prob, self.chains.log_prob(more.draws)[..., 0])
-        return replace(
+        drawn = replace(
             self,
             paths=self.paths.join(more),
             is_new=_append(self.is_new, self._are_new(more.draws)),
             log_prob=log_prob,
         )
+        if "link_moments" in self.__dict__:  # sums, so that those of the new draws are added
+            drawn.__dict__["link_moments"] = self.link_moments + self.chains.link_moments(more)
+        return drawn
 
     def draw_more_squared(self, size: int) -> Sampled:
         """Return the same with `size` further draws with squared odds in each stratum."""
@@ -463,24 +486,30 @@ class Sampled:
         return Expected(value, *_cut(found, certain.low, certain.high, True), self._method)
 
     @cached_property
+    def link_moments(self) -> Floats:
+        """Sums over the draws of P(y_j = 1 | labels before) and its control, (n, m, 2, 5, L)."""
+        return self.chains.link_moments(self.paths)
+
+    @cached_property
     def marginal_estimates(self) -> MeanEstimate:
         """P(y_j = 1) of each label, all (n, L).
 
-        The mean of P(y_j = 1) given the labels before it, along the paths of the draws; where
+        The mean of P(y_j = 1) given the labels before it, along the paths of the draws, with what
+        these labels add to its logit, beyond what was expected of them, as a control variate; where
         nearly everything was enumerated, what that says and the share of other draws with y_j = 1.
         """
         n_chains, size = self.is_new.shape[1:]
-        means, squares = self.chains.path_means(self.paths)
-        value = means.mean(axis=1)
-        variance = squares.sum(axis=1) / ((size - 1) * size * n_chains**2)
+        value, variance = mean_of_moments(self.link_moments, size)
+        least, most = self.chains.conditional_range()
+        undrawn = undrawn_variance(n_chains * size, least, most, value).mean(axis=1)
+        value, variance = value.mean(axis=1), variance.sum(axis=1) / n_chains**2
         known = self.enumeration.seen
         rest = np.flatnonzero(known.totals() >= KNOWN_BEST)
         if rest.size:
             is_set = np.where(self.is_new[rest, ..., np.newaxis], self.paths.draws[rest], 0)
             value[rest] = known.marginals()[rest] + is_set.mean(axis=(1, 2))
-            of_strata = is_set.var(axis=2, ddof=1).sum(axis=1)
-            variance[rest] = of_strata / (size * n_chains**2)
-        undrawn = undrawn_variance(n_chains * size, 0.0, 1.0, value)
+            variance[rest] = is_set.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2)
+            undrawn[rest] = undrawn_variance(n_chains * size, 0.0, 1.0, value[rest])
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
@@ -497,19 +526,36 @@ class Sampled:
         Beside what was enumerated, the labels that a path has beyond what its links expect, among
         those predicted and among the others, have a mean of 0 and go along with the accuracy.
         """
-        flat = self.paths.draws.reshape(-1, self.n_labels)
-        n_each = self.is_new.shape[1] * self.is_new.shape[2]
-        predicted = np.repeat(Y_pred, n_each, axis=0)
-        values = metric.values(*counts(flat, predicted), empty=empty).reshape(self.is_new.shape)
+        kept, key = self._kept, (metric, empty, Y_pred.tobytes())
+        if key not in kept:
+            kept[key] = self._estimate_expected(metric, Y_pred, empty)
+        return kept[key]
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        """Estimates of guesses, and how draws compare with the last guess, which metrics share."""
+        return {}
+
+    def _compare_draws(self, Y_pred: Labelsets) -> Floats:
+        guess = Y_pred.tobytes()
+        if self._kept.get("guess", (None,))[0] != guess:
+            self._kept["guess"] = guess, self.chains.path_sums(self.paths, Y_pred)
+        return self._kept["guess"][1]
+
+    def _estimate_expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
+        sums = self._compare_draws(Y_pred)
+        n_predicted = Y_pred.sum(axis=1)[:, np.newaxis, np.newaxis]
+        fn, tp = sums[..., 2], sums[..., 3]
+        tn = self.n_labels - n_predicted - fn
+        values = metric.values(tp, n_predicted - tp, fn, tn, empty=empty)
         least, most = metric_range(metric, Y_pred, empty)
         of_known = expect_over(self.enumeration.seen, metric, Y_pred, empty)
-        sums = self.chains.path_sums(self.paths, Y_pred)
         centre = np.where(self.is_new, values, 0.0).sum(axis=(1, 2)) / (self.n_new + 1)
         return estimate_mean(
             values,
             [sums[..., 0], sums[..., 1], *self._known_controls(values, self.is_new, of_known)],
             [0.0, 0.0, 0.0, 0.0],
-            undrawn_variance(n_each, least, most, centre),
+            undrawn_variance(self.is_new[0].size, least, most, centre),
         )
 
     @property
@@ -571,10 +617,10 @@ class Need(NamedTuple):
     kind: str = ""
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
-        """Draw until there are so many, at least two in each stratum."""
+        """Draw until there are so many, an even number in each stratum."""
         is_squared = self.kind == "collision"
         before = (sampled.squared if is_squared else sampled).is_new.shape[2]
-        more = max(2, -(-n_draws // len(sampled.chains))) - before
+        more = max(2, 2 * -(-n_draws // (2 * len(sampled.chains)))) - before
         if more <= 0:
             return sampled
         if is_squared:
@@ -615,9 +661,9 @@ def need_expected(
         mode = sampled.enumeration.mode()[:, np.newaxis]
         mine = mode if guesses is None else guesses[sampled.streams.rows]
         growth = np.zeros(len(mine))
-        for metric in metrics:
-            for g in range(mine.shape[1]):
-                found = sampled.expected_estimate(metric, mine[:, g], empty)
+        for Y in each_guess(mine):
+            for metric in metrics:  # which share what the draws have in common with the guess
+                found = sampled.expected_estimate(metric, Y, empty)
                 growth = np.maximum(growth, found.growth_needed(width / 2))
         return _allow_for_few(growth, sampled.n_new, sampled.enumeration.unseen_mass <= width)
 

@@ -81,7 +81,10 @@ class Estimate:
         return f"{said} Not tested for shift: {self.untested}." if self.untested else said
 
     def _repr_html_(self) -> str:
-        return make_html(str(self))
+        import pandas as pd
+
+        row = {self.quantity: self.mean, "low": self.low, "high": self.high, "n": self.n_samples}
+        return make_html(str(self), pd.DataFrame(row, [""]))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from labelsure.estimation._label_estimates import (
     check_labels_are_known,
 )
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._prevalence import DensityRatios
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
@@ -38,7 +39,13 @@ from labelsure.estimation._shift import (
     weighted_interval,
 )
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
-from labelsure.estimation.score_table import DECISION_RULE, ESTIMATED, ScoreTable, keep_marginals
+from labelsure.estimation.score_table import (
+    DECISION_RULE,
+    ESTIMATED,
+    ScoreTable,
+    calibration_marginals,
+    keep_marginals,
+)
 from labelsure.labelsets.rows import differing_rows
 from labelsure.metrics.mean_tests import dispersion_ratio
 from labelsure.metrics.registry import EXACT, PRECISION, RECALL, MetricLike, check_empty, get_metric
@@ -203,6 +210,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if table.knows_labels:
             warn_of_suspect_truth(table)
             self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
+            self.density_ratios_ = DensityRatios.fit(
+                table.marginals, np.asarray(table.truth), table.label_names
+            )
         estimated = self._estimate_by_folds(features, values)
         self.calibration_ = table._keep(estimated)
         # Around estimates that learned from them, accuracies scatter less than those to come will.
@@ -431,6 +441,37 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return known.estimate_labels(
             table, empty=self.empty, level=level, random_state=self.random_state
         )
+
+    def estimate_prevalence(
+        self, dist: LabelsetDistribution, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return how often each label is true in a batch that nobody has labelled.
+
+        It assumes label shift: labels may have become more or less frequent, but inputs with a
+        label look as before. Where this fails, so may the interval; label some rows at random then.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`.
+        level
+            Confidence level of each label's interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
+            batch with an interval from `low` to `high`.
+
+        Notes
+        -----
+        Quantification by maximum likelihood: Saerens, Latinne and Decaestecker (2002), Adjusting
+        the outputs of a classifier to new a priori probabilities, Neural Computation 14.
+        """
+        self._fitted_model()
+        check_labels_are_known(dist, self.label_calibration_)
+        ratios: DensityRatios = self.density_ratios_  # kept with the label calibration
+        return ratios.estimate(calibration_marginals(dist), level)
 
     def _fitted_model(self) -> RidgeModel:
         if not hasattr(self, "model_"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,32 +124,17 @@ def reliability(
     check_level(level)
     edges = _make_edges(bins)
     bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)
-    rows = []
-    for b, (low, high) in enumerate(pairwise(edges)):
-        mine = bin_of == b
-        rows.append(
-            (
-                low,
-                high,
-                int(mine.sum()),
-                *_describe_interval(estimated[mine], accuracy[mine], level),
-            )
-        )
-    columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low"]
-    table = pd.DataFrame(rows, columns=[*columns, "accuracy_high"])
+    n = np.bincount(bin_of, minlength=len(edges) - 1)
+    with np.errstate(invalid="ignore"):  # bins without instances
+        means = [np.bincount(bin_of, values, len(n)) / n for values in (estimated, accuracy)]
+        squares = np.bincount(bin_of, (accuracy - means[1][bin_of]) ** 2, len(n))
+        low, high = wilson_interval(means[1], np.sqrt(squares / n), n, level)
+    columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low", "accuracy_high"]
+    values = [edges[:-1], edges[1:], n, *means, low, high]
+    table = pd.DataFrame(dict(zip(columns, values, strict=True)))
     gaps = (table["estimated"] - table["accuracy"]).abs()
     error = float((gaps * table["n_samples"]).sum() / max(len(accuracy), 1))
     return Reliability(table, error)
-
-
-def _describe_interval(
-    estimated: Floats, accuracy: Floats, level: float
-) -> tuple[float, float, float, float]:
-    if estimated.size == 0:
-        return (np.nan,) * 4
-    mean = float(accuracy.mean())
-    low, high = wilson_interval(mean, float(accuracy.std()), accuracy.size, level)
-    return float(estimated.mean()), mean, float(low), float(high)
 
 
 def _make_edges(bins: int | ArrayLike) -> Floats:

@@ -69,6 +69,7 @@ ALERTS = {
 
 N_STEPS = 1000  # of the means that gamblers bet against: 0.001, 0.002, ..., 1
 STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that an outcome of the worst kind takes
+LIMIT_PARTS = 3  # of the error, for 1 of inputs and 1 of labels, which are tested far out anyway
 MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
 
 
@@ -110,8 +111,8 @@ def monitor(
         A batch of usual rows that inputs are compared with; None means the calibration set. A
         cross-fitted model needs one.
     error
-        Probability that an unchanged stream ever raises an alarm; inputs, accuracy and the limit of
-        calibration accuracy share it equally, where they are needed.
+        Probability that an unchanged stream ever raises an alarm. Inputs, labels and, without a
+        `bound`, the limit of calibration accuracy get parts of 1, 1 and 3.
     level
         Confidence level of the interval from `low` to `high`.
 
@@ -157,8 +158,8 @@ def monitor(
     >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
     >>> table[["estimated", "p_value", "accuracy", "accuracy_high", "bound", "alert"]].round(2)
        estimated  p_value  accuracy  accuracy_high  bound   alert
-    0       0.57      1.0       NaN           1.00   0.52    none
-    1       0.29      0.0      0.35           0.59   0.52  inputs
+    0       0.57      1.0       NaN            1.0   0.53    none
+    1       0.29      0.0      0.35            0.6   0.53  inputs
     """
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
@@ -168,12 +169,14 @@ def monitor(
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
         )
     labelled = dict(labels or {})
-    n_parts = (known is not None) + (0 if not labelled else 2 if bound is None else 1)
-    part = read_number(error, "error", 0, 1, ends="()") / n_parts
+    n_parts = (known is not None) + bool(labelled)
     if bound is not None:
         read_number(bound, "bound", 0, 1)
     elif labelled:
-        bound = _limit_calibration(judge, part)
+        n_parts += LIMIT_PARTS
+    part = read_number(error, "error", 0, 1, ends="()") / n_parts
+    if bound is None and labelled:
+        bound = _limit_calibration(judge, LIMIT_PARTS * part)
     gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)

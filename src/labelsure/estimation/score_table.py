@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
@@ -210,12 +211,14 @@ class ScoreTable:
         else:
             columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
-        for metric in chosen:
-            expected = summary.expected.get(metric.name)
-            if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0)
-            columns[f"expected_{metric.name}"] = expected.value
+            columns["p_empty"] = np.exp(dist._log_prob(no_labels(decisions)))
+        if Y_pred is None:
+            expected = [summary.expected[metric.name] for metric in chosen]
+        else:
+            found = dist._expected_each(chosen, as_guesses(decisions), 0.0)
+            expected = [one.of_guess(0) for one in found]
+        for metric, one in zip(chosen, expected, strict=True):
+            columns[f"expected_{metric.name}"] = one.value
         return cls._make(
             columns,
             len(dist),

@@ -375,6 +375,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     0.19, with a mean accuracy of at least 0.58
     """
 
+    _shown = ("threshold_", "share_", "bound_", "n_samples_")
+
     def __init__(
         self,
         target: float | None = None,

@@ -1,16 +1,18 @@
-"""Answers of a tagger, each a list of label names, as votes: one reader for memory and files.
+"""What other systems say of an instance: answers that are votes, and scores by label.
 
-What is no vote is counted in `OddAnswers`, never dropped in silence: answers that are null, answers
-that cannot be parsed (refusals, free text), and names that are no label.
+One reader for memory and files. A *cell* is what is said of one instance, as JSON text or as what
+it holds: a list of answers, each a list of labels; or scores by label, also as pairs
+``{"label": ..., "score": ...}``. Answers that are no vote are counted in `OddAnswers`, never
+dropped in silence: null, text that is no list (refusals), and names that are no label.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +21,157 @@ from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
 from labelsure.labelsets.names import list_some
-from labelsure.labelsets.rows import as_table, check_label_names
+from labelsure.labelsets.rows import as_table, check_label_names, index_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN = ("refuse", "drop", "keep")
 """What to do with names that are no label."""
 
-LABELS, WEIGHT = "labels", "weight"
+LABEL, SCORE, LABELS, SCORES, WEIGHT = "label", "score", "labels", "scores", "weight"
+YES_AND_NO = {"yes", "no"}
+
+
+def parse_cell(value: Any) -> Any:
+    """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
+    if isinstance(value, np.ndarray):
+        return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, (list, tuple)):
+        return [parse_cell(part) if isinstance(part, np.ndarray) else part for part in value]
+    return value
+
+
+def show_value(value: Any) -> str:
+    """Return a value as messages show it, not too long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# Scores
+
+
+def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
+    """Return labels with their scores, None where a cell is no such thing."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]  # as for a batch of one text
+    if isinstance(value, dict):
+        if isinstance(value.get(LABELS), list) and isinstance(value.get(SCORES), list):
+            return pair_lists(value[LABELS], value[SCORES])
+        if set(value) != {LABEL, SCORE}:
+            return [(str(label), score) for label, score in value.items()]
+        value = [value]
+    if not isinstance(value, list) or not any(isinstance(pair, dict) for pair in value):
+        return None
+    for pair in value:
+        if not isinstance(pair, dict) or not {LABEL, SCORE} <= set(pair):
+            raise ValueError(f"each entry must have a label and a score, got {show_value(pair)}")
+    return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
+
+
+def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
+    """Return labels with their scores from two lists, as zero-shot pipelines print them."""
+    labels, scores = parse_cell(labels), parse_cell(scores)
+    if not isinstance(labels, list) or not isinstance(scores, list):
+        raise ValueError(
+            f"labels and scores must be lists, got {show_value(labels)}, {show_value(scores)}"
+        )
+    if len(labels) != len(scores):
+        raise ValueError(f"it must have a score for each label, got {len(labels)}, {len(scores)}")
+    return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
+
+
+def scores_by_name(
+    pairs: list[tuple[str, Any]], label_names: Sequence[str], missing: float | None = None
+) -> Floats:
+    """Return the scores in the order of the labels; labels without one have `missing`."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a label has two scores")
+    unknown = next((label for label in found if label not in label_names), None)
+    if unknown is not None:
+        raise ValueError(f"the label {unknown!r} is none of the model's")
+    absent = next((label for label in label_names if label not in found), None)
+    if absent is not None and missing is None:
+        raise ValueError(
+            f"the label {absent!r} has no score; let the other system print the scores of all "
+            "labels, e.g. by top_k=None, or say how probable absent labels are by `floor`; in "
+            "files `sparse` says that rows list some of them"
+        )
+    return np.array([read_score(found.get(label, missing), label) for label in label_names])
+
+
+def read_score(score: Any, label: str) -> float:
+    """Return a score as a number, or raise a ValueError; the label is for the message."""
+    if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
+        raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
+    return float(score)
+
+
+def are_scores(source: Any) -> bool:
+    """Whether there is a list of cells with scores by label, not an array or a table."""
+    source = as_table(source)
+    if hasattr(source, "columns"):  # which records become, with gaps where labels are missing
+        return any(column.dtype == object or column.isna().any() for _, column in source.items())
+    if not (isinstance(source, (list, tuple)) or _is_object(source)):
+        return False
+    first = parse_cell(next(iter(source), None))
+    return isinstance(first, dict) or (
+        isinstance(first, list) and bool(first) and isinstance(first[0], dict)
+    )
+
+
+def read_scores(
+    cells: Any,
+    label_names: Iterable[Any] | None,
+    *,
+    name: str,
+    in_logs: bool = False,
+    missing: float | None = None,
+) -> pd.DataFrame:
+    """Return scores with a column for each label: those of the first cell, if nobody says which."""
+    import pandas as pd
+
+    names = None if label_names is None else [str(label) for label in label_names]
+    rows, reasons = [], dict[Any, str]()
+    table = as_table(cells)
+    if hasattr(table, "columns"):
+        table = [
+            {
+                label: score
+                for label, score in row.items()
+                if isinstance(score, dict) or score == score
+            }
+            for row in table.to_dict("records")
+        ]
+    for i, cell in enumerate(table):
+        try:
+            pairs = find_pairs(parse_cell(cell))
+            if pairs is None:
+                raise ValueError(f"it must have labels with their scores, got {show_value(cell)}")
+            names = [label for label, _ in pairs] if names is None else names
+            pairs = [(label, _normalise(score, in_logs)) for label, score in pairs]
+            rows.append(scores_by_name(pairs, names, missing))
+        except ValueError as error:
+            reasons[i] = str(error)
+    _raise(reasons, name)
+    return pd.DataFrame(rows, index_of(cells), names)
+
+
+def _normalise(score: Any, in_logs: bool) -> Any:
+    """Return the share of "yes" where a label has the probabilities of both words."""
+    if not isinstance(score, dict) or set(map(str.lower, score)) != YES_AND_NO:
+        return score
+    yes, no = (read_score(score[word], word) for word in sorted(score, reverse=True))
+    return yes - np.logaddexp(yes, no) if in_logs else yes / (yes + no) if yes + no else np.nan
+
+
+# Votes
 
 
 @dataclass(frozen=True)
@@ -52,33 +199,26 @@ class OddAnswers:
     words: tuple[str, ...] = ()
 
     def __add__(self, other: OddAnswers) -> OddAnswers:
-        sums = {name: value + getattr(other, name) for name, value in asdict(self).items()}
-        return OddAnswers(**{**sums, "words": tuple(dict.fromkeys((*self.words, *other.words)))})
-
-    def __bool__(self) -> bool:
-        """Whether something was left out."""
-        return self.n_null + self.n_unparsed + self.n_unknown > 0
+        return OddAnswers(
+            self.n_null + other.n_null,
+            self.n_unparsed + other.n_unparsed,
+            self.n_empty + other.n_empty,
+            self.n_unknown + other.n_unknown,
+            tuple(dict.fromkeys((*self.words, *other.words))),
+        )
 
     def __str__(self) -> str:
         """Say what was left out; nothing where that was nothing."""
-        if not self:
+        if not self.n_null + self.n_unparsed + self.n_unknown:
             return ""
-        parts = []
-        if self.n_null:
-            parts.append(f"{count(self.n_null, 'answer')} null: not counted as a vote.")
-        if self.n_unparsed:
-            parts.append(
-                f"{count(self.n_unparsed, 'answer')} that cannot be parsed as a list of labels: "
-                "not counted as a vote."
-            )
-        if self.n_unknown:
-            parts.append(
-                f"{count(self.n_unknown, 'answer')} with words that are no label of the model, "
-                f"which are left out: {list_some(self.words)}."
-            )
-        if self.n_empty:
-            parts.append(f"{count(self.n_empty, 'answer')} empty: a vote for no label.")
-        return " ".join(parts)
+        said = {
+            "null: not counted as a vote.": self.n_null,
+            "that cannot be parsed as a list of labels: not counted as a vote.": self.n_unparsed,
+            "with words that are no label of the model, which are left out: "
+            f"{list_some(self.words)}.": self.n_unknown,
+            "empty: a vote for no label.": self.n_empty,
+        }
+        return " ".join(f"{count(n, 'answer')} {what}" for what, n in said.items() if n)
 
 
 class Vote(NamedTuple):
@@ -95,38 +235,37 @@ class Vote(NamedTuple):
 
 def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
     """Return the votes of one instance, and what of its answers is none."""
-    answers = _parse_json(value)
-    if not isinstance(answers, (list, tuple, np.ndarray)):
-        raise ValueError(f"it must have a list of answers, got {_shorten(value)}")
+    answers = parse_cell(value)
+    if not isinstance(answers, list):
+        raise ValueError(f"it must have a list of answers, got {show_value(value)}")
     votes: list[Vote] = []
     n_null = n_unparsed = 0
     for given in answers:
-        answer, weight = _parse_json(given), 1.0
+        answer, weight = parse_cell(given), 1.0
         if isinstance(answer, dict):
             weight = answer.get(WEIGHT, 1.0)
-            answer = _parse_json(answer.get(LABELS))
+            answer = parse_cell(answer.get(LABELS))
         if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
             raise ValueError(f"the weight of an answer must be a number >= 0, got {weight!r}")
         if answer is None or (isinstance(answer, float) and np.isnan(answer)):
             n_null += 1
-        elif isinstance(answer, str):
+        elif isinstance(answer, (list, set, frozenset)) and all(
+            isinstance(label, (str, Real)) for label in answer
+        ):
+            votes.append(Vote(list(answer), float(weight)))
+        elif isinstance(answer, (str, list)):
             n_unparsed += 1
-        elif isinstance(answer, (list, tuple, set, frozenset, np.ndarray)):
-            labels = list(answer)
-            if all(isinstance(label, (str, Real)) for label in labels):
-                votes.append(Vote(labels, float(weight)))
-            else:
-                n_unparsed += 1
         else:
-            raise ValueError(f"an answer must be a list of labels, got {_shorten(answer)}")
+            raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
     if not any(vote.weight > 0 for vote in votes):
-        raise ValueError(f"it must have at least one answer that is a vote, got {_shorten(value)}")
-    n_empty = sum(not vote.labels for vote in votes)
-    return votes, OddAnswers(n_null, n_unparsed, n_empty)
+        raise ValueError(
+            f"it must have at least one answer that is a vote, got {show_value(value)}"
+        )
+    return votes, OddAnswers(n_null, n_unparsed, sum(not vote.labels for vote in votes))
 
 
 def keep_labels(
-    votes: list[Vote], known: Any, n_labels: int, unknown: str = "drop"
+    votes: list[Vote], known: Collection[str], n_labels: int, unknown: str = "drop"
 ) -> tuple[list[Vote], OddAnswers]:
     """Return votes for known labels alone; refuse other names, or count and drop them."""
     kept, n_unknown, words = [], 0, dict[str, None]()
@@ -135,7 +274,7 @@ def keep_labels(
             if len(vote.labels) != n_labels or not set(vote.labels) <= {0, 1}:
                 raise ValueError(
                     f"an answer of numbers must have {n_labels} zeros and ones, got "
-                    f"{_shorten(vote.labels)}"
+                    f"{show_value(vote.labels)}"
                 )
             kept.append(vote)
             continue
@@ -149,13 +288,43 @@ def keep_labels(
     return kept, OddAnswers(n_unknown=n_unknown, words=tuple(words))
 
 
+def read_cell_of_votes(
+    value: Any, label_names: Sequence[str], unknown: str = "drop"
+) -> tuple[Labelsets, Floats, OddAnswers]:
+    """Return the votes of one instance as rows, their weights, and what is no vote."""
+    votes, odd = parse_answers(value)
+    places = {label: j for j, label in enumerate(label_names)}
+    votes, others = keep_labels(votes, places, len(places), unknown)
+    rows = np.zeros((len(votes), len(places)), dtype=np.int8)
+    for row, vote in zip(rows, votes, strict=True):
+        row[:] = vote.labels if vote.is_bits else 0
+        row[[] if vote.is_bits else [places[label] for label in vote.labels]] = 1
+    return rows, np.array([vote.weight for vote in votes]), odd + others
+
+
+def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
+    """Return all names that answers list, sorted; cells that cannot be read are left for later."""
+    found: set[str] = set()
+    for cell in cells:
+        try:
+            votes, _ = parse_answers(cell)
+        except ValueError:
+            continue
+        found.update(str(x).strip() for vote in votes if not vote.is_bits for x in vote.labels)
+    return tuple(sorted(found))
+
+
 def are_answers(samples: Any) -> bool:
     """Whether rows are lists of answers, not an array of numbers."""
-    if hasattr(samples, "dtype") and not hasattr(samples, "iloc"):
-        return bool(getattr(samples.dtype, "kind", "f") in "OUT")
-    if hasattr(samples, "columns") or hasattr(samples, "__array__"):
-        return hasattr(samples, "iloc") and not hasattr(samples, "columns")
+    if _is_object(samples):
+        return True
     return isinstance(samples, (list, tuple)) and any(map(_lists_names, samples))
+
+
+def _is_object(values: Any) -> bool:
+    """Whether values are an array or a Series of Python objects or texts."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    return (hasattr(values, "iloc") and not hasattr(values, "columns")) or kind in "OUT"
 
 
 def _lists_names(row: Any) -> bool:
@@ -174,87 +343,40 @@ def _lists_names(row: Any) -> bool:
 
 
 def read_answers(
-    samples: Any,
-    label_names: Iterable[Any] | None,
-    *,
-    name: str,
-    unknown: str = "drop",
-    n_labels: int | None = None,
-) -> tuple[Labelsets, Floats, Indices, LabelNames, OddAnswers]:
-    """Return all votes as rows, their weights, whose they are, the labels, and what is no vote."""
+    samples: Any, label_names: Iterable[Any] | None, *, name: str, unknown: str = "drop"
+) -> tuple[Labelsets, Floats, Indices, LabelNames]:
+    """Return all votes as rows, their weights, whose they are, and the labels."""
     if unknown not in UNKNOWN:
         raise unknown_name("`unknown`", unknown, UNKNOWN)
-    reasons: dict[Any, str] = {}
-    parsed, odd = [], OddAnswers()
-    for row, value in enumerate(as_table(samples)):
-        try:
-            votes, found = parse_answers(value)
-        except ValueError as error:
-            votes, found = [], OddAnswers()
-            reasons[row] = str(error)
-        parsed.append(votes)
-        odd += found
-    _raise(reasons, name)
-    names = None if label_names is None else tuple(str(label) for label in label_names)
-    listed = {
-        str(label).strip()
-        for votes in parsed
-        for vote in votes
-        if not vote.is_bits
-        for label in vote.labels
-    }
-    if names is None and n_labels is None:
-        names = tuple(sorted(listed))
-    elif names is not None and unknown == "keep":
-        names = (*names, *sorted(listed - set(names)))
-    if not names and (n_labels is None or listed):
+    cells = list(as_table(samples))
+    names = () if label_names is None else tuple(str(label) for label in label_names)
+    if label_names is None or unknown == "keep":
+        names += tuple(word for word in names_in_answers(cells) if word not in names)
+    if not names:
         raise InputError(
-            f"`{name}` must come with the names of the labels, got {list_some(sorted(listed))} in "
-            "answers and no names beside them. Pass all labels as `label_names`."
+            f"`{name}` must come with the names of the labels, got answers without any name. Pass "
+            "all labels as `label_names`."
         )
-    names = None if names is None else check_label_names(names, len(names))
-    width = n_labels if names is None else len(names)
-    places = {label: j for j, label in enumerate(names or ())}
-    rows: list[Any] = []
-    for row, votes in enumerate(parsed):
+    check_label_names(names, len(names))
+    reasons, odd = dict[Any, str](), OddAnswers()
+    rows, weights, sizes = [np.zeros((0, len(names)), np.int8)], [np.empty(0)], []
+    for i, cell in enumerate(cells):
         try:
-            parsed[row], found = keep_labels(votes, places, int(width or 0), unknown)
+            found, weight, others = read_cell_of_votes(cell, names, unknown)
         except ValueError as error:
-            reasons[row] = str(error)
+            reasons[i] = str(error)
             continue
-        odd += found
-        rows += [_as_row(vote, places, int(width or 0)) for vote in parsed[row]]
+        rows.append(found)
+        weights.append(weight)
+        sizes.append(len(weight))
+        odd += others
     _raise(reasons, name)
-    if odd:
+    if str(odd):
         warn(str(odd), UnseenValuesWarning)
-    weights = np.array([vote.weight for votes in parsed for vote in votes])
-    instance = np.repeat(np.arange(len(parsed)), [len(votes) for votes in parsed])
-    return np.array(rows, dtype=np.int8).reshape(-1, int(width or 0)), weights, instance, names, odd
-
-
-def _as_row(vote: Vote, places: dict[str, int], n_labels: int) -> Any:
-    if vote.is_bits:
-        return vote.labels
-    row = np.zeros(n_labels, dtype=np.int8)
-    row[[places[label] for label in vote.labels]] = 1
-    return row
+    instance = np.repeat(np.arange(len(cells)), sizes)
+    return np.concatenate(rows), np.concatenate(weights), instance, names
 
 
 def _raise(reasons: dict[Any, str], name: str) -> None:
     if reasons:
         raise RowsError(reasons, f"`{name}`")
-
-
-def _parse_json(value: Any) -> Any:
-    """Return what JSON text holds; other text, and anything else, as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

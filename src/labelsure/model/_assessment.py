@@ -12,7 +12,7 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._instance_table import check_shown, make_table
+from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
@@ -24,6 +24,7 @@ from labelsure.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason", "region", "own")
@@ -144,6 +145,24 @@ class Assessment:
         )
         table.attrs["judged"] = self.judged
         return table
+
+    def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw the most probable labelsets of one instance as bars, and mark the predicted one.
+
+        Parameters
+        ----------
+        row
+            Position of the instance.
+        k
+            Number of labelsets.
+        ax
+            Axes to draw into; None for a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return plot_instance(self.distribution, row, k, ax, self.Y_pred)
 
     def __str__(self) -> str:
         if len(self) == 0:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -27,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -186,8 +188,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     cv
         Which rows calibrate:
 
-        - a share such as 0.4: held-out rows, whole groups with `groups=`. The guarantee, the shift
-          test, prediction sets and monitoring need these;
+        - a share, 0.4 by default: held-out rows, whole groups with `groups=`. The guarantee, the
+          shift test, prediction sets and monitoring need these;
         - a number of folds or a splitter of scikit-learn: out-of-fold predictions (cross-fitting),
           for few rows. Estimates are then those of models trained on fewer rows, and a target
           gives a threshold **without guarantee**.
@@ -837,6 +839,30 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
     @_shows_progress
+    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+        """Return how often each label is true in a batch that nobody has labelled.
+
+        It assumes label shift: labels may have become more or less frequent, but inputs with a
+        label look as before.
+
+        Parameters
+        ----------
+        X
+            The batch.
+        level
+            Confidence level of each label's interval; None means `confidence`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
+            batch with an interval from `low` to `high`.
+        """
+        level = self.confidence if level is None else level
+        dist = self.predict_distribution(X)
+        return self.accuracy_estimator_.estimate_prevalence(dist, level=level)
+
+    @_shows_progress
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
@@ -968,13 +994,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def reference_(self) -> Estimate:
         """The `Estimate` for the instances that the accuracy estimator was fitted to."""
-        check_is_fitted(self, "accuracy_estimator_")
         return self.accuracy_estimator_.reference_
 
     @property
     def judged_(self) -> str:
         """Which decisions are judged, in words."""
-        check_is_fitted(self, "accuracy_estimator_")
         metric = get_metric(self.metric)
         some = "labelsets" if self._may_be_empty else "non-empty labelsets"
         return {
@@ -988,9 +1012,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def summary_(self) -> str:
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
-        check_is_fitted(self, "accuracy_estimator_")
         parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "card_"):
+            return str(estimator_html_repr(self))
+        return make_html(self.summary_, self.card_.brief())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
@@ -1110,7 +1141,7 @@ def _make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
     if not isinstance(dist, ChainMixture) or not few or len(dist) == 0:
         return dist
-    return DenseDistribution(dist.probabilities(), label_names=dist.label_names)
+    return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
 
 
 def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -29,6 +27,9 @@ from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
@@ -223,17 +224,16 @@ def is_settled(estimator: Any) -> bool:
 
 def warn_of_shared_rows(data: TrainingData, training: Indices, held_out: Indices) -> None:
     """Warn where many held-out instances are identical to training instances."""
-    known = _keys(data, training[:MOST_TRAINING])
-    asked = _keys(data, held_out[:MOST_HELD_OUT])
-    if not known or not asked:
+    import pandas as pd
+
+    known = _fingerprints(data, training[:MOST_TRAINING])
+    asked = _fingerprints(data, held_out[:MOST_HELD_OUT])
+    if known is None or asked is None:
         return
-    labels_of: defaultdict[Any, set[Any]] = defaultdict(set)
-    for features, labels in known:
-        labels_of[features].add(labels)
-    ambiguous = np.mean([len(labels) > 1 for labels in labels_of.values()])
-    if len(labels_of) < MIN_DISTINCT or ambiguous > MOST_AMBIGUOUS:
+    n_labelsets = known.drop_duplicates().groupby("features").size()
+    if len(n_labelsets) < MIN_DISTINCT or (n_labelsets > 1).mean() > MOST_AMBIGUOUS:
         return  # few values, as of categories: instances are alike without being copies
-    shared = np.mean([labels in labels_of.get(features, ()) for features, labels in asked])
+    shared = pd.MultiIndex.from_frame(asked).isin(pd.MultiIndex.from_frame(known)).mean()
     if shared > MOST_SHARED:
         warn(
             f"{shared:.0%} of the held-out instances are identical to training instances, features "
@@ -264,32 +264,30 @@ def _is_of_instances(value: Any, data: TrainingData) -> bool:
     return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
 
 
-def _keys(data: TrainingData, rows: Indices) -> list[Any] | None:
-    """Return something that is equal for identical instances; None where X has no such rows."""
-    X, Y = take_rows(data.X, rows), data.Y[rows]
-    parts = [list(_keys_of(part)) for part in (X, Y)]
-    if any(len(part) != len(rows) for part in parts):
-        return None
-    return list(zip(*parts, strict=True))
+def _fingerprints(data: TrainingData, rows: Indices) -> pd.DataFrame | None:
+    """Return what is equal for identical features and labels; None of X without such rows."""
+    import pandas as pd
 
-
-def _keys_of(values: Any) -> Iterator[Any]:
-    if is_sparse(values):
-        rows = values.tocsr()
-        for start, stop in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-            yield rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()
-    elif hasattr(values, "iloc"):
-        from pandas.util import hash_pandas_object
-
+    features: Any
+    X = take_rows(data.X, rows)
+    if hasattr(X, "iloc"):
         try:
-            yield from hash_pandas_object(values, index=False).tolist()
+            features = pd.util.hash_pandas_object(X, index=False).to_numpy()
         except TypeError:  # cells that cannot be hashed
-            return
-    elif isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        for row in np.ascontiguousarray(values):
-            yield row.tobytes()
-    elif isinstance(values, list) and all(isinstance(value, str) for value in values):
-        yield from values
+            return None
+    elif is_sparse(X) or getattr(getattr(X, "dtype", None), "kind", "") in tuple("biuf"):
+        features = _project(X)
+    elif isinstance(X, list) and all(isinstance(text, str) for text in X):
+        features = X
+    else:
+        return None
+    keys = pd.DataFrame({"features": features, "labels": _project(data.Y[rows])})
+    return keys.dropna()  # rows with missing values have no number
+
+
+def _project(rows: Any) -> Any:
+    """Return a number for each row, which others than identical rows hardly share."""
+    return (rows @ np.random.default_rng(0).normal(size=rows.shape[1])).astype(np.float32)
 
 
 Folds = list[tuple[Indices, Indices]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -19,6 +19,9 @@ from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._calibration import innermost, is_settled
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
 FROM_FOLDS = "folds, each new to the accuracy estimator that judges it"
@@ -145,12 +148,26 @@ class ModelCard:
     def __repr__(self) -> str:
         return f"ModelCard({self.classifier!r}, metric={self.metric!r}, target={self.target!r})"
 
+    def brief(self) -> pd.DataFrame:
+        """Return the numbers that matter most, in one row."""
+        import pandas as pd
+
+        row: dict[str, Any] = {
+            "labels": self.n_labels or len(self.label_names),
+            "calibration rows": self.n_for_estimator + self.n_for_policy,
+            f"estimated {self.metric}": self.estimated,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.threshold is not None:
+            row |= {"threshold": self.threshold, "accepted": self.share, "bound": self.bound}
+        return pd.DataFrame(row, [""])
+
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        return make_html(
-            "", pd.DataFrame(self.facts).set_index(0)[1].rename_axis(None).to_frame("")
-        )
+        facts = pd.DataFrame(dict(self.facts), ["model"]).T
+        return make_html(f"{self.classifier}.", facts)
 
 
 def make_card(

@@ -44,8 +44,18 @@ EXAMPLES = {
 (f) are described in the paper; (b) to (d) are ours."""
 
 N_POINTS = 201
-WIDTH = 7.2
-"""Inches: two columns of a page, so that text of 8 points is printed as such."""
+WIDTH = 3.5
+"""Inches: one column of a page, so that text of 8 points is printed as such."""
+
+APART = 0.006
+"""How far series stand beside each other whose points would hide each other, on [0, 1]."""
+
+CLASSIFIERS = {
+    "Indep": "independent labels (Indep)",
+    "CT": "classifier trellis (CT)",
+    "ECC": "ensemble of classifier chains (ECC)",
+}
+"""What classifiers of plans are called in figures."""
 
 FEW = 10
 """Instances whose mean is mostly chance: bins and shares of fewer are left out."""
@@ -56,8 +66,8 @@ CLASSIFIER = "CT"
 
 def plot_example_distributions(_: pd.DataFrame | None = None) -> Figure:
     """Draw six distributions over the labelsets of three labels."""
-    figure = make_figure(WIDTH, 3.4)
-    axes = figure.subplots(2, 3, sharex=True, sharey=True)
+    figure = make_figure(WIDTH, 3.9)
+    axes = figure.subplots(3, 2, sharex=True, sharey=True)
     names = [format(code, "03b") for code in range(8)]
     for ax, (title, weights) in zip(axes.flat, EXAMPLES.items(), strict=True):
         ax.bar(names, np.array(weights) / sum(weights), color=series_style(0)["color"])
@@ -72,8 +82,8 @@ def plot_candidates(
     _: pd.DataFrame | None = None, third: Sequence[float] = (0.0, 1 / 3, 0.5)
 ) -> Figure:
     """Draw the seven candidates over a distribution of three elements."""
-    figure = make_figure(WIDTH, 2.9)
-    axes = np.atleast_1d(figure.subplots(1, len(third), sharey=True))
+    figure = make_figure(WIDTH, 5.6)
+    axes = np.atleast_1d(figure.subplots(len(third), 1, sharex=True, sharey=True))
     groups: dict[object, list[str]] = {}  # those that are one function share a line
     for name in PAPER_CANDIDATES:
         groups.setdefault(CANDIDATES[name].function, []).append(name)
@@ -84,10 +94,10 @@ def plot_candidates(
         for names in groups.values():
             style = _style(names[-1]) | {"marker": ""}
             ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
-        ax.set(xlabel="first probability", title=f"third probability {rest:.3g}")
-        ax.set_ylim(-0.02, 1.02)
-    axes[0].set_ylabel("confidence")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        ax.set(title=f"third probability {rest:.3g}", xlim=(0, 1), ylim=(-0.02, 1.02))
+    axes[-1].set_xlabel("first probability")
+    axes[len(axes) // 2].set_ylabel("confidence")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     return figure
 
 
@@ -113,19 +123,22 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
     """Draw actual against estimated accuracy with its 95% interval, a panel for each metric."""
     shown = intervals[intervals["n"] >= FEW]
     metrics = list(dict.fromkeys(intervals["metric"]))
-    figure = make_figure(WIDTH, WIDTH / max(len(metrics), 2) + 0.8)
-    axes = figure.subplots(1, max(len(metrics), 1), squeeze=False, sharex=True, sharey=True)[0]
+    figure = make_figure(WIDTH, 2.0 * max(len(metrics), 1) + 0.9)
+    axes = figure.subplots(max(len(metrics), 1), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     least = max(0.0, float(shown[["low", "estimated"]].min().min()) - 0.05) if len(shown) else 0.0
     for ax, metric in zip(axes, metrics, strict=False):
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="ideal")
-        for model, rows in shown[shown["metric"] == metric].groupby("model", sort=False):
+        models = list(shown[shown["metric"] == metric].groupby("model", sort=False))
+        for k, (model, rows) in enumerate(models):
             ends = rows["low"], rows["high"]
-            x, y = rows["estimated"], rows["accuracy"]
-            draw_interval_series(ax, x, y, ends, style=_style(model), label=full_name(model))
-        ax.set(title=metric_name(metric), xlabel="estimated accuracy")
-        ax.set(xlim=(least, 1.02), ylim=(least, 1.02))
-    axes[0].set_ylabel("actual accuracy")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+            x, y = rows["estimated"] + APART * (k - (len(models) - 1) / 2), rows["accuracy"]
+            style = _style(model)
+            draw_interval_series(ax, x, y, ends, style=style, label=full_name(model), size=3)
+        ax.set(title=metric_name(metric), xlim=(least, 1.02), ylim=(least, 1.02))
+    axes[-1].set_xlabel("estimated accuracy")
+    axes[len(axes) // 2].set_ylabel("actual accuracy")
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=2)
     return figure
 
 
@@ -159,10 +172,9 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
 def plot_accepted(curves: pd.DataFrame) -> Figure:
     """Draw the mean accuracy of the most confident predictions, a panel for each data set."""
     datasets = list(dict.fromkeys(curves["dataset"]))
-    n_columns = min(3, max(len(datasets), 1))
-    n_rows = -(-len(datasets) // n_columns) or 1
-    figure = make_figure(WIDTH, 2.1 * n_rows + 0.7)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
+    n_rows = -(-len(datasets) // 2) or 1
+    figure = make_figure(WIDTH, 1.5 * n_rows + 1.1)
+    axes = figure.subplots(n_rows, 2, squeeze=False, sharex=True, sharey=True)
     for ax in axes.flat[len(datasets) :]:
         ax.set_visible(False)
     for ax, dataset in zip(axes.flat, datasets, strict=False):
@@ -170,13 +182,13 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
         for name, curve in part.groupby("candidate", sort=False):
             style = _style(name) | {"marker": ""}
             ax.plot(curve["share"], curve["accuracy"], label=full_name(name), **style)
-        ax.set(title=dataset, xlim=(0, 1))
+        ax.set(title=str(dataset).capitalize(), xlim=(0, 1))
     if len(curves):
-        figure.supxlabel("share of predictions accepted, the most confident first")
         metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
-        figure.supylabel(f"mean {metric_name(metric)} of the accepted, {classifier}")
+        figure.supxlabel(f"share accepted, by the {CLASSIFIERS.get(classifier, classifier)}")
+        figure.supylabel(f"mean {metric_name(metric)} of the accepted")
         handles = axes[0, 0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper center", ncols=4)
+        figure.legend(*handles, loc="outside upper center", ncols=2)
     return figure
 
 

@@ -12,8 +12,9 @@ from sklearn.utils import get_tags
 
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError
+from labelsure.labelsets.answers import OddAnswers
 from labelsure.tables.features import ColumnRole, TableColumns, refuse_missing_columns
-from labelsure.tables.predictions import OddAnswers, PredictionColumns
+from labelsure.tables.predictions import PredictionColumns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
-from labelsure.labelsets.names import list_some
+from labelsure.labelsets.answers import (
+    LABELS,
+    SCORES,
+    OddAnswers,
+    find_pairs,
+    pair_lists,
+    parse_cell,
+    read_cell_of_votes,
+    read_score,
+    scores_by_name,
+    show_value,
+)
 from labelsure.labelsets.rows import check_label_names, show_names
 from labelsure.saving import Savable
 from labelsure.tables.features import (
@@ -52,8 +60,6 @@ ANSWER_NAMES = ("answers", "votes", "samples")
 SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
 """Columns that hold all scores of a row are looked for under these names; the last is what
 `files` calls rows without columns."""
-
-LABEL, SCORE, LABELS, SCORES = "label", "score", "labels", "scores"
 
 
 @dataclass(frozen=True)
@@ -121,20 +127,6 @@ def check_lists_labels(layout: str) -> None:
         )
 
 
-def parse_cell(value: Any) -> Any:
-    """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
-    if isinstance(value, np.ndarray):
-        return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    if isinstance(value, (list, tuple)):
-        return [parse_cell(part) if isinstance(part, np.ndarray) else part for part in value]
-    return value
-
-
 def _are_answers(value: Any) -> bool:
     """Whether a cell is a list of lists, of labels or of zeros and ones; some may be null."""
     given = [answer for answer in value if answer is not None] if isinstance(value, list) else []
@@ -158,7 +150,7 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
     parsed = parse_cell(value)
     pairs = find_pairs(parsed)
     if pairs is not None:
-        return _scores_by_name(pairs, label_names)
+        return scores_by_name(pairs, label_names)
     if not isinstance(parsed, list):
         raise ValueError(f"its scores must be a list, got {show_value(value)}")
     if len(parsed) != len(label_names):
@@ -166,161 +158,6 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
     return np.array(
         [read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
     )
-
-
-def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
-    """Return labels with their scores, None where a cell is no such thing."""
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]  # as for a batch of one text
-    if isinstance(value, dict):
-        if isinstance(value.get(LABELS), list) and isinstance(value.get(SCORES), list):
-            return pair_lists(value[LABELS], value[SCORES])
-        if set(value) != {LABEL, SCORE}:
-            return [(str(label), score) for label, score in value.items()]
-        value = [value]
-    if not isinstance(value, list) or not any(isinstance(pair, dict) for pair in value):
-        return None
-    for pair in value:
-        if not isinstance(pair, dict) or not {LABEL, SCORE} <= set(pair):
-            raise ValueError(f"each entry must have a label and a score, got {show_value(pair)}")
-    return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
-
-
-def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
-    """Return labels with their scores from two lists, as zero-shot pipelines print them."""
-    labels, scores = parse_cell(labels), parse_cell(scores)
-    if not isinstance(labels, list) or not isinstance(scores, list):
-        raise ValueError(
-            f"labels and scores must be lists, got {show_value(labels)}, {show_value(scores)}"
-        )
-    if len(labels) != len(scores):
-        raise ValueError(f"it must have a score for each label, got {len(labels)}, {len(scores)}")
-    return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
-
-
-def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) -> Floats:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a label has two scores")
-    unknown = next((label for label in found if label not in label_names), None)
-    if unknown is not None:
-        raise ValueError(f"the label {unknown!r} is none of the model's")
-    missing = next((label for label in label_names if label not in found), None)
-    if missing is not None:
-        raise ValueError(
-            f"the label {missing!r} has no score; let the other system print the scores of all "
-            "labels, e.g. by top_k=None, or say that rows list some of them by `sparse`"
-        )
-    return np.array([read_score(found[label], label) for label in label_names])
-
-
-def read_score(score: Any, label: str) -> float:
-    """Return a score as a number, or raise a ValueError; the label is for the message."""
-    if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
-        raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
-    return float(score)
-
-
-def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
-    """Return the answers of one cell as zeros and ones, (n_answers, L).
-
-    Answers that are null, and words in answers that are no label, are left out: see
-    `OddAnswers`.
-    """
-    given = [answer for answer in _answers_in(value) if answer is not None]
-    if not given:
-        raise ValueError(f"it must have at least one answer, got {show_value(value)}")
-    return np.array([_read_answer(answer, label_names) for answer in given])
-
-
-def _answers_in(value: Any) -> list[Any]:
-    """Return the answers of a cell, each as it was given or None."""
-    parsed = parse_cell(value)
-    answers = parsed if isinstance(parsed, list) else []
-    return [a.get(LABELS) if isinstance(a, dict) else parse_cell(a) for a in answers]
-
-
-@dataclass(frozen=True)
-class OddAnswers:
-    """What is left out of answers: those that are null, and words that are no label.
-
-    Parameters
-    ----------
-    n_null
-        Answers that are null.
-    n_unknown
-        Answers with a word that is no label.
-    words
-        Such words.
-    """
-
-    n_null: int = 0
-    n_unknown: int = 0
-    words: tuple[str, ...] = ()
-
-    @classmethod
-    def count(cls, values: Iterable[Any], label_names: Sequence[str]) -> OddAnswers:
-        """Count them in some cells."""
-        known, words = set(label_names), dict[str, None]()
-        n_null = n_unknown = 0
-        for answer in (answer for value in values for answer in _answers_in(value)):
-            n_null += answer is None
-            listed = answer if isinstance(answer, list) and not _are_bits(answer) else []
-            unknown = [str(word) for word in listed if str(word) not in known]
-            n_unknown += bool(unknown)
-            words.update(dict.fromkeys(unknown))
-        return cls(n_null, n_unknown, tuple(words))
-
-    def __add__(self, other: OddAnswers) -> OddAnswers:
-        words = tuple(dict.fromkeys((*self.words, *other.words)))
-        return OddAnswers(self.n_null + other.n_null, self.n_unknown + other.n_unknown, words)
-
-    def __str__(self) -> str:
-        """Say what was left out; nothing where that was nothing."""
-        parts = []
-        if self.n_null:
-            parts.append(f"{count(self.n_null, 'answer')} null: not counted as a vote.")
-        if self.n_unknown:
-            parts.append(
-                f"{count(self.n_unknown, 'answer')} with words that are no label of the model, "
-                f"which are left out: {list_some(self.words)}."
-            )
-        return " ".join(parts)
-
-
-def _are_bits(answer: list[Any]) -> bool:
-    return all(isinstance(bit, (int, float)) for bit in answer)
-
-
-def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
-    if not isinstance(answer, list):
-        raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
-    if answer and _are_bits(answer):
-        if len(answer) != len(label_names) or not set(answer) <= {0, 1}:
-            raise ValueError(
-                f"an answer of numbers must have {len(label_names)} zeros and ones, got "
-                f"{show_value(answer)}"
-            )
-        return [float(bit) for bit in answer]
-    chosen = set(map(str, answer))
-    return [float(label in chosen) for label in label_names]
-
-
-def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the labels that occur in answers, sorted; None where these are zeros and ones."""
-    found: set[str] = set()
-    for labels in (answer for value in values for answer in _answers_in(value)):
-        if isinstance(labels, list):
-            if any(not isinstance(label, str) for label in labels):
-                return None
-            found |= set(labels)
-    return tuple(sorted(found)) or None
-
-
-def show_value(value: Any) -> str:
-    """Return a value as messages show it, not too long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 class LabelPlaces:
@@ -377,7 +214,7 @@ class LabelPlaces:
             at = int(np.flatnonzero(is_bad)[0])
             (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
             must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
-            hint = "; logits are read with `logits`"
+            hint = "; logits are read with `kind`"
             raise ValueError(
                 f"the score of {label!r} must {must}, got {value:g}"
                 f"{hint if np.isfinite(value) else ''}"
@@ -464,6 +301,9 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     sparse
         Whether "cells" and "lists" list some labels only. The others have a probability near 0,
         and what is returned is a sparse array of scores, as for "listed".
+    unknown
+        What to do with names in answers that are no label: "refuse" the row, or "drop" them with a
+        warning that counts them.
 
     Attributes
     ----------
@@ -488,6 +328,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         id_column: str | None = None,
         logits: bool = False,
         sparse: bool = False,
+        unknown: str = "drop",
     ) -> None:
         self.label_names = label_names
         self.layout = layout
@@ -495,6 +336,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         self.id_column = id_column
         self.logits = logits
         self.sparse = sparse
+        self.unknown = unknown
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; nothing is learned.
@@ -570,7 +412,9 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         else:
             refuse_missing_columns(self.columns_read, list(frame.columns), where)
         if self.layout == ANSWERS:
-            values = _read_rows(frame, reasons, read_answers, [str(self.column)], self._shown_names)
+            values = _read_rows(
+                frame, reasons, self._read_votes, [str(self.column)], self._shown_names
+            )
             raise_bad_rows(reasons, where)
             if odd := str(self.count_odd_answers(frame)):
                 warn(odd, UnseenValuesWarning)
@@ -591,7 +435,13 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         if self.layout != ANSWERS:
             return OddAnswers()
-        return OddAnswers.count(X[str(self.column)], self._shown_names)
+        cells = X[str(self.column)]
+        read = (read_cell_of_votes(cell, self._shown_names)[2] for cell in cells)
+        return sum(read, OddAnswers())
+
+    def _read_votes(self, value: Any, label_names: Sequence[str]) -> Floats:
+        rows, _, _ = read_cell_of_votes(value, label_names, self.unknown)
+        return rows.astype(np.float64)
 
     def _read_listed(
         self, frame: pd.DataFrame, reasons: dict[Any, str], where: str
@@ -646,7 +496,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """Return (n, L) scores, and note the rows that have none."""
         if self.layout in (COLUMNS, POSITIONS):
             return _read_columns(frame[self._shown_names], reasons)
-        read = _scores_by_name if self.layout == LISTS else read_cell
+        read = scores_by_name if self.layout == LISTS else read_cell
         rows = _read_rows(frame, reasons, read, self.columns_read, self._shown_names)
         empty = np.full(self.n_labels_, 0.5)
         return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
@@ -712,5 +562,5 @@ def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `logits`",
+            "read with `kind`",
         )

@@ -35,6 +35,7 @@ from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._shift import sample_rows, say_shift
+from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.saving import load
@@ -59,7 +60,6 @@ from labelsure.tables.parts import (
     run_parts,
     write_tables,
 )
-from labelsure.tables.predictions import OddAnswers
 
 if TYPE_CHECKING:
     import pandas as pd

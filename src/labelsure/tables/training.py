@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, Labelsets
@@ -24,6 +25,7 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
+from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers
 from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import (
@@ -38,10 +40,9 @@ from labelsure.tables.files import read_table
 from labelsure.tables.predictions import (
     ANSWERS,
     CELLS,
-    LABELS,
+    LAYOUTS,
     LISTED,
     LISTS,
-    SCORES,
     Layout,
     PredictionColumns,
     all_listed_labels,
@@ -261,7 +262,8 @@ def calibrate_model(
     label_column: str | None = None,
     sep: str | None = None,
     id_column: str | None = None,
-    logits: bool = False,
+    kind: str | None = None,
+    unknown: str = "drop",
     sparse: bool = False,
     floor: float | None = None,
     csv_sep: str | None = None,
@@ -271,7 +273,10 @@ def calibrate_model(
     r"""Make a model of another system's predictions, from some whose truth is known.
 
     Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
-    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`.
+    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`. Scores are of
+    the `kind` "marginal" (None), "logit" or "logprob"; lists of answers are "votes". Names in
+    answers that are no label of the truth are dropped with a warning, refused, or kept as further
+    labels, as `unknown` says.
 
     Returns
     -------
@@ -296,6 +301,14 @@ def calibrate_model(
     if id_column is None and all(ID in table.columns for table in (said, known)):
         id_column = ID
     layout = find_layout(said, id_column)
+    kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
+    read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))
+    read_choice(unknown, "unknown", UNKNOWN)
+    if (kind == "votes") != (layout.name == ANSWERS):
+        raise InputError(
+            f'The rows of {where} must be lists of answers for kind="votes" alone, got '
+            f"{LAYOUTS[layout.name]} and kind={kind!r}."
+        )
     is_sparse = sparse or layout.name == LISTED
     if is_sparse:
         check_lists_labels(layout.name)
@@ -305,13 +318,19 @@ def calibrate_model(
     if is_sparse and names is None and layout.n_labels is None:
         listed = names_in_truth(known, where_truth, **of_truth)
         names = sorted({*_listed_labels(said, layout), *listed})
+    words = names_in_answers(said[layout.column]) if kind == "votes" and names is None else ()
+    if words:  # the truth says which labels there are
+        listed = names_in_truth(known, where_truth, **of_truth)
+        others = [word for word in words if word not in listed and unknown == "keep"]
+        if listed <= set(known.columns):
+            known = known.assign(**dict.fromkeys(others, 0))
+        names = [*sorted(listed), *others]
     found = read_truth(
         known,
         where_truth,
         labels=names,
         n_labels=layout.n_labels,
         predicted=layout,
-        cells=None if layout.column is None else said[layout.column],
         sparse=is_sparse,
         **of_truth,
     )
@@ -322,10 +341,10 @@ def calibrate_model(
         layout.name,
         layout.column,
         id_column=id_column,
-        logits=logits,
+        logits=kind in ("logit", "logprob"),
         sparse=is_sparse and layout.name != LISTED,
+        unknown="refuse" if unknown == "refuse" else "drop",  # of a fitted model labels are fixed
     )
-    kind = "votes" if layout.name == ANSWERS else "logit" if logits else "marginal"
     probabilities = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
     columns.fit(said).convert(said, where)  # which names the rows that cannot be read
     pipeline = Pipeline([("columns", columns), ("predictions", probabilities)])

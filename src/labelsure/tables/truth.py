@@ -12,14 +12,13 @@ import numpy as np
 
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, Floats, Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import warn
-from labelsure.errors import DataError, InputError, UnseenValuesWarning, unknown_name
+from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.rows import check_shape, is_sparse, show_names
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
 from labelsure.tables.files import ListedCell, read_table, stack_cells
-from labelsure.tables.predictions import ANSWERS, Layout, all_labels_in_answers
+from labelsure.tables.predictions import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,6 @@ def read_truth(
     labels: Sequence[str] | None,
     n_labels: int | None = None,
     predicted: Layout | None = None,
-    cells: Any = None,
     label_column: str | None = None,
     sep: str | None = None,
     id_column: str | None = None,
@@ -70,10 +68,7 @@ def read_truth(
     columns = frame[[name for name in frame.columns if str(name) != id_column]]
     if columns.empty:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
-    are_answers = predicted is not None and predicted.name == ANSWERS and labels is None
-    names = labels
-    if labels is None and predicted is not None:
-        names = all_labels_in_answers(cells) if are_answers else predicted.label_names
+    names = predicted.label_names if labels is None and predicted is not None else labels
     Y = _read_matrix(columns)
     lists = None if Y is not None else _read_lists(columns, label_column, sep, where)
     if lists is not None and names is None and n_labels is None:
@@ -89,8 +84,6 @@ def read_truth(
                 [f"y{label}" if label.isdecimal() else label for label in row] for row in lists
             ]
         read = read_labelsets(lists, names, name="truth", sparse=sparse)
-        if are_answers:
-            _warn_of_words(read, where)
         return TrueLabels(read.labelsets, None if is_counted else read.label_names, ids, where)
     if Y is None:
         if labels is not None and not _are_counted(columns):
@@ -160,19 +153,6 @@ def names_in_truth(
         )
     lists = _read_lists(columns, label_column, sep, where)
     return {label for row in lists or [[str(name) for name in columns]] for label in row}
-
-
-def _warn_of_words(read: Any, where: str) -> None:
-    """Say which labels only answers name, where nobody has said which labels there are."""
-    never = np.asarray(read.labelsets.sum(axis=0)).ravel() == 0
-    words = [name for name, is_one in zip(read.label_names, never, strict=True) if is_one]
-    if words:
-        warn(
-            f"{len(words)} of {len(never)} labels are words that only answers contain, and never "
-            f"the truth in {where}: {list_some(words)}. If they are no labels, say by `labels` "
-            "which there are.",
-            UnseenValuesWarning,
-        )
 
 
 def join_truth(
