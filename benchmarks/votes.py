@@ -15,7 +15,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize_scalar
 
 import labelsure as ls
 from labelsure.classifiers import VoteSmoothing
@@ -33,15 +32,6 @@ def expected_calibration_error(stated: np.ndarray, actual: np.ndarray) -> float:
     return float(
         sum(abs(stated[p].mean() - actual[p].mean()) * len(p) for p in parts) / len(stated)
     )
-
-
-def best_share(votes: ls.LabelsetTable, rest: ls.IndependentLabels, Y: np.ndarray) -> float:
-    """Return the share of the second source under which the labelled rows are most likely."""
-
-    def loss(share: float) -> float:
-        return -float(ls.distributions.SmoothedTable(votes, rest, share).log_prob(Y).mean())
-
-    return float(minimize_scalar(loss, bounds=(1e-3, 1), method="bounded").x)
 
 
 def measure(name: str, split: int) -> list[dict[str, object]]:
@@ -89,11 +79,12 @@ def measure(name: str, split: int) -> list[dict[str, object]]:
                         }
                     )
             smoothing = VoteSmoothing(gate=False).fit(table[first], Y[known])
-            share = best_share(table[first], other[first], Y[known])
+            joined = ls.distributions.SmoothedTable(table, other, 0.5)
+            both_sources = VoteSmoothing(gate=False).fit(joined[first], Y[known])
             sources = {
                 "votes alone": smoothing.transform(table[last]),
                 "small model alone": other[last],
-                "mixture": ls.distributions.SmoothedTable(table[last], other[last], share),
+                "both": both_sources.transform(joined[last]),
             }
             for source, dist in sources.items():
                 best = ls.decide(dist[:200], "jaccard").labelsets

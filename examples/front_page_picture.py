@@ -1,8 +1,9 @@
-"""The picture of the front page: the report that the code of README.md makes.
+"""The pictures of the front page: the report that the code of README.md makes.
 
-    python examples/front_page_picture.py [FILE]
+    python examples/front_page_picture.py [FOLDER]
 
-It needs Chromium and playwright (`make browser`).
+`report.png` and `report_dark.png` show its first two sections, `report_whole.png` all of it. It
+needs Chromium and playwright (`make browser`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -30,19 +32,25 @@ def make_report():
     return model.report(new.X, new.Y)
 
 
-def photograph(page, path):
-    """Open a page in a browser and take a picture up to its second section."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        saved = page.save(Path(folder) / "report.html")
+def photograph(page, folder):
+    """Open a page in a browser and take its pictures: light, dark and whole."""
+    with tempfile.TemporaryDirectory() as saved_in, sync_playwright() as playwright:
+        saved = page.save(Path(saved_in) / "report.html")
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
-        opened = browser.new_page(viewport={"width": 1120, "height": 1330})
-        opened.goto(saved.as_uri())
-        second = opened.locator("section").nth(1).bounding_box()
-        clip = {"x": 0, "y": 0, "width": 1120, "height": second["y"] + 560}
-        opened.screenshot(path=path, clip=clip, full_page=True)
+        for name, scheme in {"report": "light", "report_dark": "dark"}.items():
+            size = {"width": 1000, "height": 1000}
+            opened = browser.new_page(viewport=size, color_scheme=scheme)
+            opened.goto(saved.as_uri())
+            second = opened.locator("section").nth(1).bounding_box()
+            clip = {"x": 0, "y": 0, "width": size["width"], "height": second["y"] - 20}
+            opened.screenshot(path=folder / f"{name}.png", clip=clip, full_page=True)
+            if scheme == "light":
+                opened.screenshot(path=folder / "report_whole.png", full_page=True)
         browser.close()
+    for picture in folder.glob("report*.png"):  # 64 colours are enough, and a third of the size
+        Image.open(picture).convert("RGB").quantize(64).save(picture, optimize=True)
 
 
 if __name__ == "__main__":
-    photograph(make_report(), *(sys.argv[1:] or ["docs/images/report.png"]))
+    photograph(make_report(), Path((sys.argv[1:] or ["docs/images"])[0]))

@@ -142,7 +142,7 @@ def answers(model):
     if isinstance(model, ls.AccuracyEstimator):
         return [model.predict(ls.IndependentLabels(P)), model.reference_.mean]
     if isinstance(model, ls.LabelsetRegion):
-        groups = GROUPS if model.has_groups_ else None
+        groups = None if model.regions_ is None else GROUPS
         return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
     if isinstance(model, ls.LabelThresholds):
         return [model.predict(ls.IndependentLabels(P)), model.accuracy_]

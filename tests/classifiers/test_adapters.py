@@ -609,7 +609,7 @@ def test_predictions_that_say_the_opposite():
             return (X[:, :2] > 0).astype(int)
 
     X = np.random.default_rng(0).normal(size=(80, 2))
-    with pytest.warns(ls.ProbabilityWarning, match="opposite"):
+    with pytest.warns(ls.ProbabilityWarning, match="contradicts"):
         ls.as_distribution(Turned(), X)
     tuned = Turned()
     tuned.predict_proba = lambda X: [np.column_stack([1 - p, p]) for p in expit(X[:, :2]).T]

@@ -142,6 +142,40 @@ def test_smoothing_is_the_formula(k, strength):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_a_second_source_takes_the_place_of_the_prevalence(tmp_path):
+    answers, Y = tagged(n=400, k=(3, 4))
+    noise = np.random.default_rng(5).normal(size=Y.shape)
+    second = pd.DataFrame(1 / (1 + np.exp(-(2 * Y - 1 + noise))), columns=LABELS)
+    X = second.assign(answers=answers)[["urgent", "answers", "billing", "login"]]
+    sources = ls.PrecomputedProbabilities("votes")
+    model = ls.AccuracyAwareClassifier(
+        sources, "jaccard", recalibration=VoteSmoothing(gate=False), random_state=0
+    ).fit(X[:200], Y[:200])
+    smoothing = model.recalibration_
+    found = model.predict_distribution(X[200:205]).probabilities()
+    votes = [[[int(x in a) for x in LABELS] for a in row] for row in answers[200:205]]
+    prior = second[200:205].to_numpy().tolist()
+    expected = [
+        slow.smoothed_votes([v], p, smoothing.strength_)[0]
+        for v, p in zip(votes, prior, strict=True)
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    alone = ls.AccuracyAwareClassifier(sources, "jaccard", random_state=0)
+    alone.fit(answers[:200], Y[:200])
+    auto = ls.AccuracyAwareClassifier(sources, "jaccard", random_state=0).fit(X[:200], Y[:200])
+    assert isinstance(auto.recalibration_, VoteSmoothing)
+    truth = Y[200:].to_numpy()
+    both, one = (
+        m.predict_distribution(x).log_prob(truth).mean()
+        for m, x in ((model, X[200:]), (alone, answers[200:]))
+    )
+    assert both > one
+    model.save(tmp_path / "m.labelsure")
+    np.testing.assert_array_equal(
+        ls.load(tmp_path / "m.labelsure").predict_proba(X[200:]), model.predict_proba(X[200:])
+    )
+
+
 def test_the_strength_maximises_the_likelihood():
     answers, Y = tagged(k=(3, 4))
     dist = ls.LabelsetTable.from_samples(answers, LABELS)

@@ -60,7 +60,7 @@ def test_a_summary_of_what_was_scored(run, files, tmp_path):
             "Labels of doubtful rows say nothing about all rows.",
         ],
         ["Written to", "out.csv"],
-        ["Next", f"labelsure report {model} {rows} --out report.html"],
+        ["Next", f"labelsure report {model} {rows} --scored out.csv --out report.html"],
     ]
 
 

@@ -204,7 +204,8 @@ def test_the_target_holds_in_each_group():
         chance = np.where(groups == "easy", chances["easy"](score), chances["hard"](score))
         value = (rng.uniform(size=2000) < chance).astype(float)
         policy = AcceptPolicy(target, confidence=level, outcome="binary").fit(score, value, groups)
-        for name, threshold in policy.threshold_.items():
+        for name, part in policy.policies_.items():
+            threshold = part.threshold_
             if threshold < np.inf:
                 accepted = np.linspace(threshold, 1, 1000)
                 failed[name] += chances[name](accepted).mean() < target

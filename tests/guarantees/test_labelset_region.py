@@ -203,16 +203,20 @@ def test_groups_have_thresholds_of_their_own():
     Y[200:] = rng.integers(0, 2, (200, 3))
     groups = np.repeat(["known", "new"], 200)
     region = ls.LabelsetRegion(coverage=0.8).fit(dist, Y, groups)
-    assert list(region.threshold_) == ["known", "new"]
-    assert region.n_samples_ == {"known": 200, "new": 200}
+    assert list(region.regions_) == ["known", "new"]
+    assert region.n_samples_ == 400
+    assert not hasattr(region, "threshold_")
     for name in ("known", "new"):
         rows = groups == name
         alone = ls.LabelsetRegion(coverage=0.8).fit(dist[rows], Y[rows])
-        assert region.threshold_[name] == alone.threshold_
+        assert region.regions_[name].threshold_ == alone.threshold_
+        assert f"Group {name!r}: {alone.message_}" in str(region)
+        assert_array_equal(
+            region.regions_[name].predict(dist[rows]).values, alone.predict(dist[rows]).values
+        )
         assert_array_equal(
             region.predict(dist, groups).values[rows], alone.predict(dist[rows]).values
         )
-    assert "Group 'known': All closed labels" in region.message_
     mixed = region.predict(dist, pd.Series(groups[::-1], index=range(399, -1, -1)))
     assert_array_equal(mixed.values, region.predict(dist, groups[::-1]).values)
     with pytest.raises(ls.InputError, match="`groups`"):
@@ -233,8 +237,9 @@ def test_rows_and_labels_keep_their_names():
     assert list(answer.to_frame().index) == list("abcdef")
     groups = pd.Series(list("xxyyxx"), index[::-1])
     by_group = ls.LabelsetRegion(coverage=0.5).fit(dist, Y, groups)
-    assert by_group.n_samples_ == {"x": 4, "y": 2}
-    assert by_group.threshold_["x"] > by_group.threshold_["y"]  # the one without dog is in y
+    x, y = (by_group.regions_[name] for name in "xy")
+    assert (x.n_samples_, y.n_samples_) == (4, 2)
+    assert x.threshold_ > y.threshold_  # the one without dog is in y
     with pytest.raises(ls.InputError, match="region"):
         region.predict(ls.IndependentLabels([[0.5, 0.5]], ["dog", "cat"]))
 
@@ -311,3 +316,26 @@ def test_answers_are_shown_on_one_line():
     listed = found.list_labelsets()
     n_listed = int(found.n_labelsets.sum())
     assert repr(listed) == f"ListedLabelsets(n_samples=300, n_labelsets={n_listed})"
+
+
+def test_the_message_says_how_large_regions_are_and_what_to_use():
+    rng = np.random.default_rng(0)
+    dist = ls.IndependentLabels(rng.uniform(0.2, 0.8, size=(300, 8)))
+    Y = dist.sample(1, 0)[:, 0]
+    boxes = ls.LabelsetRegion(coverage=0.9).fit(dist, Y)
+    n_open = boxes.predict(dist[:200]).n_open.mean()
+    assert f"On average {n_open:.1f} of 8 labels are open. That is most" in str(boxes)
+    assert "`recall=`" in str(boxes)
+    sure = ls.LabelsetRegion(coverage=0.5).fit(
+        ls.IndependentLabels(np.full((300, 8), 0.99)), np.ones((300, 8), dtype=int)
+    )
+    assert str(sure).endswith("On average 0.0 of 8 labels are open.")
+    listed = ls.LabelsetRegion(coverage=0.9, score="probability").fit(dist, Y)
+    mean = listed.predict(dist[:200]).n_labelsets.mean()
+    assert f"On average regions hold {mean:,.1f} labelsets. They are large because" in str(listed)
+    dense = ls.DenseDistribution(dist.probabilities())
+    joint = ls.LabelsetRegion(coverage=0.9, score="probability").fit(dense, Y)
+    assert "They are large" not in str(joint)
+    recall = ls.LabelsetRegion(recall=0.9).fit(dist, Y)
+    n_possible = recall.predict(dist[:200]).is_possible.sum(axis=1).mean()
+    assert str(recall).endswith(f"On average {n_possible:.1f} labels are possible.")

@@ -156,7 +156,7 @@ def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
     loaded = ls.load(tmp_path / "policy.labelsure")
     for name, value in policy.get_params().items():
         np.testing.assert_array_equal(loaded.get_params()[name], value)
-    for name in ("threshold_", "share_", "message_"):
+    for name in ("share_", "message_") if groups is not None else ("threshold_", "share_"):
         assert getattr(loaded, name) == getattr(policy, name)
     assert loaded.table().equals(policy.table())
     np.testing.assert_array_equal(
@@ -264,8 +264,8 @@ def test_each_group_has_the_policy_of_its_own_instances(scored):
     for name in ("small", "large"):
         mine = groups == name
         alone = AcceptPolicy(0.7, outcome="binary").fit(score[mine], accuracy[mine])
-        assert policy.threshold_[name] == alone.threshold_
-        assert policy.bound_[name] == 0.7
+        assert policy.policies_[name].threshold_ == alone.threshold_
+        assert policy.policies_[name].bound_ == 0.7
         np.testing.assert_array_equal(accepted[mine], alone.accept(score[mine]))
         assert f"Group {name!r}: {alone.message_}" in str(policy)
         n_accepted += alone.accept(score[mine]).sum()
@@ -286,8 +286,8 @@ def test_a_group_more_leaves_the_others_as_they_are():
     some = groups != "c"
     without = AcceptPolicy(share=0.5).fit(score[some], accuracy[some], groups[some])
     for name in ("a", "b"):
-        assert everything.threshold_[name] == without.threshold_[name]
-        assert everything.bound_[name] == without.bound_[name]
+        mine, same = (policy.policies_[name] for policy in (everything, without))
+        assert (mine.threshold_, mine.bound_) == (same.threshold_, same.bound_)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
@@ -328,3 +328,12 @@ def test_rows_sorted_by_score_are_shuffled():
             policy = AcceptPolicy(0.8, grid=[0.0], random_state=seed)
             n_reached += policy.fit(score[order], value[order]).reached_
     assert n_reached <= 4
+
+
+def test_groups_leave_nothing_of_a_fit_without(scored):
+    groups = np.arange(3000) % 2
+    policy = AcceptPolicy(0.7, outcome="binary").fit(*scored).fit(*scored, groups)
+    assert not hasattr(policy, "threshold_")
+    policy.fit(*scored)
+    assert policy.policies_ is None
+    assert policy.threshold_ == AcceptPolicy(0.7, outcome="binary").fit(*scored).threshold_

@@ -160,7 +160,7 @@ def test_every_registered_metric_states_its_range_and_outcome():
         assert metric.range == (0.0, 1.0)
         assert metric.title
     assert {name for name, metric in METRICS.items() if metric.outcome == "binary"} == {"exact"}
-    assert EXACT.title == "Exact Match"
+    assert EXACT.title == "Exact match"
     assert Metric("mine", lambda tp, fp, fn, tn: tp).title == "Mine"
 
 

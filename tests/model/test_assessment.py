@@ -213,10 +213,10 @@ def test_certain_and_possible_labels_where_the_model_has_a_region():
         model.report(X[500:], pd.DataFrame(Y[500:], columns=names)).data["explorer"]["instances"]
     ]
     assert [entry["certain"] for entry in instances] == [
-        np.flatnonzero(row == 1).tolist() for row in answer.values
+        [names[j] for j in np.flatnonzero(row == 1)] for row in answer.values
     ]
     assert [entry["possible"] for entry in instances] == [
-        np.flatnonzero(row == -1).tolist() for row in answer.values
+        [names[j] for j in np.flatnonzero(row == -1)] for row in answer.values
     ]
     plain = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.5, random_state=0)
     assert "certain" not in plain.fit(X[:500], Y[:500]).assess(X[500:]).to_frame()

@@ -32,6 +32,11 @@ def draw(n, seed, names=NAMES):
     return pd.DataFrame(P, ids, names), pd.DataFrame(Y, ids, names)
 
 
+def named(row):
+    """Return the names of the labels that are set."""
+    return [name for name, is_set in zip(NAMES, row, strict=True) if is_set]
+
+
 def make_model(target=0.75, n=800, names=NAMES, **settings):
     P, Y = draw(n, 0, names)
     fitted = FrozenEstimator(ls.PrecomputedProbabilities().fit(P, Y))
@@ -236,15 +241,15 @@ def test_instances_hold_what_the_distribution_says(model, batch):
     dist, found = model.predict_distribution(P), model.assess(P)
     for i in range(0, 300, 7):
         entry = shown[f"t{i}"]
-        assert entry["predicted"] == np.flatnonzero(found.Y_pred[i]).tolist()
-        assert entry["truth"] == np.flatnonzero(Y.iloc[i]).tolist()
+        assert entry["predicted"] == named(found.Y_pred[i])
+        assert entry["truth"] == named(Y.iloc[i])
         assert entry["estimated"] == round(float(found.accuracy[i]), 3)
         assert (entry["step"] >= data["acceptance"]["own"]) == found.accepted[i]
         assert dict(map(tuple, entry["probabilities"])) == {
-            j: round(float(P.iloc[i, j]), 3) for j in range(4)
+            name: round(float(P.loc[f"t{i}", name]), 3) for name in NAMES
         }
         best = dist[i].top(2)  # the mode is predicted, so that the second is the runner-up
-        assert entry["runner_up"] == np.flatnonzero(best.labelsets[0, 1]).tolist()
+        assert entry["runner_up"] == named(best.labelsets[0, 1])
         assert [entry["probability"], entry["runner_up_probability"]] == pytest.approx(
             best.probabilities[0], abs=6e-4
         )
@@ -397,35 +402,9 @@ def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
     P, _ = batch
     answers = model.assess(P).leave_open(0.2)
     shown = model.report(P, open_cost=0.2).data["explorer"]["instances"]
-    assert [one["open"] for one in shown] == [
-        np.flatnonzero(row).tolist() for row in answers.is_open
-    ]
-    assert [one["decided"] for one in shown] == [
-        np.flatnonzero(row).tolist() for row in answers.is_certain
-    ]
+    assert [one["open"] for one in shown] == [named(row) for row in answers.is_open]
+    assert [one["decided"] for one in shown] == [named(row) for row in answers.is_certain]
     assert "open" not in model.report(P).data["explorer"]["instances"][0]
-
-
-@pytest.mark.filterwarnings("ignore::labelsure.ShiftWarning")
-def test_of_many_labels_those_that_are_shown_have_names(monkeypatch):
-    names = [f"label {j}" for j in range(30)]
-    model, (P, Y) = make_model(target=None, n=100, names=names), draw(40, 1, names)
-    P.iloc[:, 10:] = 1e-4 / np.outer(np.arange(1, 41), np.arange(1, 21))  # the last are the least
-    Y.iloc[:, 10:] = 0
-    Y.iloc[3, 29] = 1
-    few = model.report(P, Y, open_cost=0.2).data["explorer"]
-    assert few["labels"] == names
-    monkeypatch.setattr(explorer, "N_NAMES", 20)
-    many = model.report(P, Y, open_cost=0.2).data["explorer"]
-    assert set(many["labels"]) >= {*names[:10], names[29]}
-    assert len(many["labels"]) < 30
-    for one, other in zip(few["instances"], many["instances"], strict=True):
-        for field in ("predicted", "truth", "open", "decided", "runner_up"):
-            told = [many["labels"][label] for label in other[field]]
-            assert told == [names[label] for label in one[field]]
-        assert [[many["labels"][label], p] for label, p in other["probabilities"]] == [
-            [names[label], p] for label, p in one["probabilities"]
-        ]
 
 
 def test_labels_that_do_not_occur_are_counted(monkeypatch):

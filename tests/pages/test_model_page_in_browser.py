@@ -119,7 +119,6 @@ def test_the_slider_shows_what_the_model_accepts_and_what_holds_there(page, made
 
 def test_search_and_filters(page, made):
     instances = made[4]["explorer"]["instances"]
-    names = made[4]["explorer"]["labels"]
 
     def n_found():
         n = int(page.inner_text("#found").split()[0])
@@ -130,10 +129,10 @@ def test_search_and_filters(page, made):
         return label in instance["predicted"] or label in instance["truth"]
 
     assert n_found() == len(instances) == 500
-    page.select_option("#label", label=names[2])
-    assert n_found() == sum(has(i, 2) for i in instances)
+    page.select_option("#label", "label c")
+    assert n_found() == sum(has(i, "label c") for i in instances)
     page.select_option("#verdict", "wrong")
-    assert n_found() == sum(has(i, 2) and i["predicted"] != i["truth"] for i in instances)
+    assert n_found() == sum(has(i, "label c") and i["predicted"] != i["truth"] for i in instances)
     page.select_option("#label", "")
     for verdict in ("accept", "review"):
         page.select_option("#verdict", verdict)
@@ -142,7 +141,7 @@ def test_search_and_filters(page, made):
     page.fill("#search", instances[7]["shown"][0])
     assert columns_of(page, 1) == [instances[7]["id"]]
     page.fill("#search", "LABEL C")
-    assert n_found() == sum(has(i, 2) for i in instances)
+    assert n_found() == sum(has(i, "label c") for i in instances)
     page.fill("#search", "there is no such label")
     assert n_found() == 0
 
@@ -168,22 +167,20 @@ def test_tables_sort_by_a_click_on_a_head(page):
 
 def test_a_prediction_beside_its_input_truth_and_runner_up(page, made):
     _, X, _, _, data = made
-    names = data["explorer"]["labels"]
     for instance in data["explorer"]["instances"][:20]:
         page.fill("#search", instance["shown"][0])
         row = page.locator("#instances tbody tr:not([hidden])")
         own, true, other = (set(instance[key]) for key in ("predicted", "truth", "runner_up"))
         for kind, labels in (("right", own & true), ("added", own - true), ("missed", true - own)):
             tags = row.locator(f".tag.{kind}").all_inner_texts()
-            assert sorted(tag.split(",")[0].strip() for tag in tags) == sorted(
-                names[j] for j in labels
-            )
+            assert sorted(tag.split(",")[0].strip() for tag in tags) == sorted(labels)
         text = row.locator("td:nth-child(4)").inner_text()
         for word, labels in (("without", own - other), ("with", other - own)):
-            named = ", ".join(names[j] for j in sorted(labels))
+            named = ", ".join(name for name in NAMES if name in labels)
             assert (f"{word} {named}" in text) == bool(labels)
         p = instance["probability"], instance["runner_up_probability"]
-        assert text.endswith(f": {p[0]:.2f} against {p[1]:.2f}")
+        if min(p) >= 0.005:
+            assert text.endswith(f": {p[0]:.2f} against {p[1]:.2f}")
         assert row.locator("td:nth-child(2)").inner_text() == X.loc[instance["id"], "message"]
     opener = row.locator("button.open")
     opener.focus()
@@ -200,12 +197,11 @@ def test_what_is_shown_can_be_downloaded_and_computes_nothing(page, made, tmp_pa
         page.click("#download")
     started.value.save_as(tmp_path / "all.csv")
     frame = pd.read_csv(tmp_path / "all.csv", index_col="id", keep_default_na=False)
-    names = made[4]["explorer"]["labels"]
     assert list(frame.index) == columns_of(page, 1)
     for instance in instances:
         row = frame.loc[instance["id"]]
         for column in ("predicted", "truth", "runner_up"):
-            assert row[column] == ";".join(names[j] for j in instance[column])
+            assert row[column] == ";".join(instance[column])
         assert row["estimated"] == instance["estimated"]
         (text,) = instance["shown"]
         assert row["message"] == (f"'{text}" if text.startswith("=") else text)

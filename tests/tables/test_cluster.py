@@ -158,9 +158,9 @@ def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
 
 def test_a_worker_that_joins_later_is_asked_for_its_versions():
     with pytest.raises(_cluster.RaisedInTask) as caught:
-        _cluster.call_task({"numpy": "0.1"}, len, [1])
+        _cluster.call_task({**_cluster.read_versions(), "numpy": "0.1"}, len, [1])
     assert isinstance(caught.value.error, ls.InputError)
-    assert _cluster.call_task(_cluster._read_versions(), len, [1]) == 1
+    assert _cluster.call_task(_cluster.read_versions(), len, [1]) == 1
 
 
 class Unknown:

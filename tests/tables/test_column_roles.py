@@ -263,6 +263,8 @@ def test_columns_of_parquet_that_cannot_be_read(tmp_path):
     assert "Column 'y' of 't.parquet' must name at least one label" in message
     message = refusal(tmp_path, pa.table({"y": [[], [[1, 2]]]}), "t.parquet")
     assert "Column 'y' of 't.parquet' must hold lists of label names, got " in message
+    message = refusal(tmp_path, pa.table({"y": [["a"]], "z": [1]}), "t.parquet", ["y", "z"])
+    assert "must be 0 or 1 (or false and true, no and yes), got ['a'] in row 0" in message
     message = refusal(tmp_path, pa.table({"y": [3, 4]}), "t.parquet", sep=";")
     assert "must hold text with label names between ';' in every row, got 3 in row 0" in message
 
@@ -271,8 +273,8 @@ def test_columns_of_parquet_that_cannot_be_read(tmp_path):
 def test_a_numeric_column_of_arff_that_is_no_number(tmp_path, row):
     text = arff([row], "x numeric", "degrees numeric", "y {0,1}")
     assert refusal(tmp_path, text, "weather.arff") == (
-        "Line 6 of weather.arff must have numbers (or ?) in its numeric columns, got 'warm, or "
-        "not' in 'degrees'. Fix or drop that line, or leave the column out with drop=['degrees']."
+        "Line 6 of weather.arff must have a finite number or ? in 'degrees', got 'warm, or not'. "
+        "Fix or drop that line, or leave the column out with drop=['degrees']."
     )
     data = ls.read_dataset(tmp_path / "weather.arff", "y", drop="degrees")
     assert data.feature_names == ("x",)
@@ -358,7 +360,7 @@ def test_parts_are_named_where_the_whole_is_not_there(tmp_path):
         write(tmp_path, PART, f"emotions-{part}.arff")
     with pytest.raises(
         ls.DataError,
-        match="Leave",
+        match="There is emotions-test and emotions-train",
     ):
         ls.load_dataset("emotions", tmp_path)
 

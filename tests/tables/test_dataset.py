@@ -121,9 +121,12 @@ def test_equally_frequent_labels_are_taken_from_the_front():
         (lambda: ls.Dataset([[1]], [[1]], feature_names=("a", "b")), "each of the 1 columns"),
         (
             lambda: ls.Dataset(sparse.eye_array(1), [[1]], feature_names=("a", "b")),
-            "`feature_names` must have one name for each of the 1 columns of `X`, got 2",
+            "`feature_names` must have one name for each of the 1 columns of `X`, .* got 'a', 'b'",
         ),
-        (lambda: ls.Dataset([[1, 2]], [[1]], feature_names=("a", "a")), "distinct, got 'a' twice"),
+        (
+            lambda: ls.Dataset([[1, 2]], [[1]], feature_names=("a", "a")),
+            "all different, got 'a', 'a'",
+        ),
         (lambda: small().take(2), r"`rows` must be indices, a mask or a slice .* e.g. `\[3\]`"),
         (lambda: small().select_labels("e"), "Unknown label 'e'"),
         (

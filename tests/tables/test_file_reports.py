@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scored_files import make_model, make_rows
 
 import labelsure as ls
 from labelsure._runtime.pages import Page
 from labelsure.cli._app import main
 from labelsure.errors import InputError
+from labelsure.tables import estimates
 from labelsure.tables.estimates import report_files
+from labelsure.tables.scoring import score_files
 
 NAMES = ["storm", "wet", "hot"]
 
@@ -67,7 +70,7 @@ def test_the_truth_is_joined_by_id(made, truth, settings):
     assert found["title"] == "weather: new.csv"
     predicted = dict(zip([f"d{i}" for i in range(300)], model.predict(X), strict=True))
     for entry in found["explorer"]["instances"][:20]:
-        assert entry["predicted"] == np.flatnonzero(predicted[entry["id"]]).tolist()
+        assert entry["predicted"] == [NAMES[j] for j in np.flatnonzero(predicted[entry["id"]])]
 
 
 def test_a_truth_without_ids_goes_by_position(made, tmp_path):
@@ -141,3 +144,63 @@ def test_the_page_says_that_some_rows_have_no_truth_and_shows_named_columns(made
         assert all(float(row["shown"][0]) == rain[row["id"]] for row in shown)
     note = "The truth in &#39;some.csv&#39; has 200 of the 300 rows of &#39;new.csv&#39;;"
     assert note in page.html
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """More rows than a page computes anew."""
+    folder = tmp_path_factory.mktemp("many")
+    make_model().save(folder / "m.labelsure")
+    rows = make_rows(2500)
+    rows.to_csv(folder / "new.csv", index=False)
+    return folder, make_model().report(rows.drop(columns="id")).data
+
+
+def assert_same_page(found, expected):
+    assert found["batch"] == expected["batch"]
+    assert found["acceptance"]["n"] == expected["acceptance"]["n"]
+    np.testing.assert_allclose(
+        found["acceptance"]["estimated"], expected["acceptance"]["estimated"], atol=1e-4
+    )
+    counted = [{row["name"]: row["n_predicted"] for row in page["labels"]["rows"]}
+               for page in (found, expected)]  # fmt: skip
+    assert counted[0] == counted[1]
+    assert "2,500 predictions" in found["explorer"]["note"]
+    intervals = [
+        np.array([s["interval"] or [np.nan] * 2 for s in page["acceptance"]["stops"].values()])
+        for page in (found, expected)
+    ]
+    assert np.isfinite(intervals[1]).any()
+    np.testing.assert_allclose(*intervals, atol=0.004)
+
+
+def test_a_page_on_many_rows_has_the_estimates_of_all(many):
+    folder, expected = many
+    seen = []
+    page = report_files(
+        folder / "m.labelsure",
+        folder / "new.csv",
+        n_jobs=1,
+        progress=lambda *counted: seen.append(counted),
+    )
+    assert_same_page(page.data, expected)
+    assert seen[-1] == (2500, 2500)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "out"])
+def test_a_page_reads_what_score_wrote(many, monkeypatch, name):
+    folder, expected = many
+    model, new, out = folder / "m.labelsure", folder / "new.csv", folder / name
+    score_files(model, new, out, n_jobs=1)
+    monkeypatch.setattr(estimates, "score_files", None)  # nothing is scored again
+    page = report_files(model, new, scored=out)
+    assert_same_page(page.data, expected)
+
+
+def test_what_another_model_wrote_is_refused(many, tmp_path):
+    folder, _ = many
+    make_rows(2500, seed=9).to_csv(tmp_path / "new.csv", index=False)
+    score_files(folder / "m.labelsure", tmp_path / "new.csv", tmp_path / "out", n_jobs=1, top=0)
+    message = "must be what `score` wrote for this model and input, but row [0-9]+ of 'new.csv' has"
+    with pytest.raises(ls.InputError, match=message):
+        report_files(folder / "m.labelsure", folder / "new.csv", scored=tmp_path / "out")

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import labelsure as ls
-from labelsure.tables.features import ColumnRole, infer_roles, read_numbers
+from labelsure.tables.column_choice import read_numbers
+from labelsure.tables.features import ColumnRole, infer_roles
 
 N = 40
 RNG = np.random.default_rng(0)

@@ -202,9 +202,9 @@ def test_memory_is_in_what_is_listed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\n\nb\n", "Line 2 of 'names.txt' must name a label, it is blank"),
-        ("a\nb\na\n", "'a' is in lines 1 and 3. Rename one of them"),
-        (" \n", "The file 'names.txt' must name at least one label, it is empty"),
+        ("a\n\nb\n", "Line 2 of 'names.txt' must name a label of its own, it is blank"),
+        ("a\nb\na\n", "Line 3 of 'names.txt' must name a label of its own, 'a' is also in line 1"),
+        (" \n", "Line 1 of 'names.txt' must name a label of its own, it is blank"),
     ],
 )
 def test_damaged_files_of_names(tmp_path, text, message):

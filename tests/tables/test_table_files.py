@@ -382,6 +382,19 @@ def test_an_index_without_a_name_is_no_column(tmp_path):
     assert sorted(read_table(path).columns) == ["id", "x"]
 
 
+def test_a_large_row_group_is_never_in_memory_as_a_whole(tmp_path):
+    n_rows = 1_000_000
+    values = np.random.default_rng(0).normal(size=n_rows)
+    pq.write_table(
+        pa.table({"x": values, "y": values}), tmp_path / "t.parquet", row_group_size=n_rows
+    )
+    before, seen = pa.total_allocated_bytes(), 0
+    for unit in list_units(tmp_path / "t.parquet", columns=["x", "y"]):
+        seen += len(read_unit(unit, ["x", "y"]))
+        assert pa.total_allocated_bytes() - before < values.nbytes
+    assert seen == n_rows
+
+
 # Arrays
 
 
@@ -456,7 +469,7 @@ def save_parts(path, **changes):
         ({"data": [0.5, 1j]}, "The matrix in 't.npz' must hold numbers, got complex128"),
         (
             {"indices": [2, 2], "indptr": [0, 0, 2]},
-            r"list a column once, row 1 \(rows count from 0\) lists 2 twice. Save the matrix after",
+            "list a column once, some list one twice. Save the matrix after",
         ),
         ({"shape": [2, 10**12]}, "must have at most 10000000 columns, it has 1000000000000"),
         (
@@ -517,8 +530,8 @@ def save(path, content):
         ),
         (
             {"a.npy": np.zeros((2, 3)), "b.npy": np.zeros((2, 4))},
-            "All files of a table must have the same number of columns, 'a.npy' has 3 and 'b.npy' "
-            "has 4.",
+            "must have the same columns, but 'the number of columns' is 3 in 'a.npy' and 4 in "
+            "'b.npy'.",
         ),
         (
             {"a.csv": "x\n", "b.tsv": "x\n"},
@@ -573,9 +586,6 @@ def test_paths_that_lead_nowhere(tmp_path):
         list_units([path, tmp_path])
     with pytest.raises(ls.InputError, match="`inputs`"):
         list_units([])
-    for rows in (0, 1.5, True):
-        with pytest.raises(ls.InputError, match=f"`rows` must be a whole number.*, got {rows}"):
-            list_units(path, rows=rows)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])

@@ -1,4 +1,4 @@
-"""Tasks on the workers of a Dask cluster, with messages for what can be wrong with one."""
+"""Tasks on the workers of a Dask cluster, as Dask itself holds, hands out and repeats them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,23 +29,29 @@ RETRIES = 3
 PACKAGES = ("labelsure", "numpy", "scipy", "scikit-learn", "numba")
 """Whose versions must be the same on all workers for the same results."""
 
+AGAIN = "Run again: what is finished is kept."
+
 
 def run_on_cluster(
     function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], address: str, shared: Any
 ) -> Iterator[tuple[int, Any]]:
     """Yield the place of each task and its result, as `run_tasks` does.
 
-    Dask holds, hands out and repeats the tasks. What they share is a task of its own, so that it is
-    made again where the worker that held it has died.
+    What the tasks share is a task of its own, so that it is made again where the worker that held
+    it has died.
     """
     with _connect(address) as client:
         from distributed import as_completed
 
-        check_workers(client)
-        versions, settings = _read_versions(), {"retries": RETRIES, "pure": False}
+        # Dask asks in its own words: a worker without labelsure ends when it gets a task of ours.
+        versions = client.get_versions(packages=["labelsure"])
+        ours = {name: versions["client"]["packages"][name] for name in ("labelsure", "numpy")}
+        for worker, found in versions["workers"].items():
+            _compare_versions(ours, found["packages"], f"The worker {worker!r}")
+        settings = {"retries": RETRIES, "pure": False}
         first = () if shared is None else (client.submit(_same, shared, **settings),)
         place_of = {
-            client.submit(call_task, versions, function, *first, *task, **settings): place
+            client.submit(call_task, read_versions(), function, *first, *task, **settings): place
             for place, task in enumerate(tasks)
         }
         waiting: Any = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
@@ -58,7 +65,7 @@ def run_on_cluster(
 def _scheduler_gone(address: str) -> InputError:
     return InputError(
         f"The scheduler {address!r} must stay until all tasks are finished, it went away or was "
-        "restarted. Run again: what is finished is kept."
+        f"restarted. {AGAIN}"
     )
 
 
@@ -67,13 +74,7 @@ def _same(shared: Any) -> Any:
 
 
 class RaisedInTask(Exception):
-    """What a task raised, as opposed to what kept it from beginning.
-
-    Parameters
-    ----------
-    error
-        What was raised.
-    """
+    """What a task raised, as opposed to what kept it from beginning."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -83,10 +84,26 @@ class RaisedInTask(Exception):
 def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
     """Call a function in a worker, also one that joined later, if it has the same packages."""
     try:
-        _compare_versions(expected, _read_versions(), "A worker")
+        _compare_versions(expected, read_versions(), "A worker")
         return function(*task)
     except Exception as error:
         raise RaisedInTask(error) from error
+
+
+@cache
+def read_versions() -> dict[str, str]:
+    """Return the versions of the packages on which results depend."""
+    return {package: version(package) for package in PACKAGES}
+
+
+def _compare_versions(expected: dict[str, str], found: dict[str, str], who: str) -> None:
+    for package, wanted in expected.items():
+        if found[package] != wanted:
+            raise InputError(
+                f"{who} must have {package} {wanted} as it is installed here, so that all workers "
+                f"compute the same bits; it has {found[package] or 'none'}. Install it there, or "
+                "stop that worker, and run again."
+            )
 
 
 def _result(future: Any, address: str) -> Any:
@@ -101,18 +118,15 @@ def _result(future: Any, address: str) -> Any:
         raise _scheduler_gone(address) from lost
     if isinstance(error, RaisedInTask):
         raise error.error
-    if isinstance(error, KilledWorker):
-        return TaskFailure(
-            type(error).__name__,
-            "A task was given up because the workers that held it ended, often for lack of memory. "
-            "Run again: what is finished is kept.",
-        )
-    return TaskFailure(
-        type(error).__name__,
+    reason = (
         f"A worker could not begin a task ({first_line(error)}). Every worker needs labelsure and "
-        "its dependencies in the versions that are installed here. Run again: what is finished is "
-        "kept.",
+        "its dependencies in the versions that are installed here."
     )
+    if isinstance(error, KilledWorker):
+        reason = (
+            "A task was given up because the workers that held it ended, often for lack of memory."
+        )
+    return TaskFailure(type(error).__name__, f"{reason} {AGAIN}")
 
 
 def _check_address(address: str) -> None:
@@ -131,7 +145,7 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _connect(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler, or say in a sentence what is missing."""
+    """Yield a client of a scheduler that has workers, or say in a sentence what is missing."""
     _check_address(address)
     try:
         from distributed import Client
@@ -151,57 +165,12 @@ def _connect(address: str) -> Iterator[Any]:
             "'tcp://10.0.0.1:8786', and that it runs."
         ) from error
     try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
         yield client
+    except TimeoutError as error:
+        raise InputError(
+            f"The scheduler {address!r} must have at least one worker, it has none for "
+            f"{WORKER_SECONDS} seconds. Start some with `dask worker {address}`. {AGAIN}"
+        ) from error
     finally:
         client.close()
-
-
-def check_workers(client: Any) -> None:
-    """Wait for a worker, and refuse those that would compute something else."""
-    try:
-        client.wait_for_workers(1, timeout=WORKER_SECONDS)
-    except TimeoutError as error:
-        raise _no_worker(client) from error
-
-    for worker, found in client.run(_make_reader(), PACKAGES).items():
-        _compare_versions(_read_versions(), found, f"The worker {worker!r}")
-
-
-def _make_reader() -> Callable[[tuple[str, ...]], dict[str, str]]:
-    """Return a function that goes to workers by value, so that these need not have the package."""
-
-    def read(packages: tuple[str, ...]) -> dict[str, str]:
-        from importlib.metadata import PackageNotFoundError, version
-
-        found = {}
-        for package in packages:
-            try:
-                found[package] = version(package)
-            except PackageNotFoundError:
-                found[package] = "none"
-        return found
-
-    return read
-
-
-@cache
-def _read_versions() -> dict[str, str]:
-    return _make_reader()(PACKAGES)
-
-
-def _compare_versions(expected: dict[str, str], found: dict[str, str], who: str) -> None:
-    for package, wanted in expected.items():
-        if found[package] != wanted:
-            raise InputError(
-                f"{who} must have {package} {wanted} as it is installed here, so that all workers "
-                f"compute the same bits; it has {found[package]}. Install it there, or stop that "
-                "worker, and run again."
-            )
-
-
-def _no_worker(client: Any) -> InputError:
-    return InputError(
-        f"The scheduler {client.scheduler.address!r} must have at least one worker, it has none "
-        f"for {WORKER_SECONDS} seconds. Start some with `dask worker {client.scheduler.address}` "
-        "and run again: what is finished is kept."
-    )

@@ -56,7 +56,7 @@ class ShownBySentence:
     """What was fitted, and says in a sentence, `message_`, what was found."""
 
     _shown: tuple[str, ...] = ()
-    """Attributes of what was fitted that notebooks show as a table; dicts are by group."""
+    """Attributes of what was fitted that notebooks show as a table, if it has them all."""
 
     def __str__(self) -> str:
         """Say what was found, in a sentence; the parameters before there is anything."""
@@ -68,8 +68,7 @@ class ShownBySentence:
         found = {name.rstrip("_"): getattr(self, name, None) for name in self._shown}
         if not found or None in found.values():
             return make_html(str(self))
-        by_group = any(isinstance(value, dict) for value in found.values())
-        return make_html(str(self), pd.DataFrame(found, None if by_group else [""]))
+        return make_html(str(self), pd.DataFrame(found, [""]))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         # scikit-learn's would show the parameters only.

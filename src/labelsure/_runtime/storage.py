@@ -94,26 +94,16 @@ def send_file(file: Path, stream: Path) -> None:
 
 def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
     """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file."""
-    read = [expand_path(given) for given in inputs]
-    written: list[Path] = []
+    read, written = [expand_path(given) for given in inputs], list[Path]()
     for output in map(expand_path, outputs):
         if is_stream(output):
             continue
         for other in read:
-            if _is_same(output, other):
+            is_inside = other.is_dir() and _real_path(other) in _real_path(output).parents
+            if _is_same(output, other) or is_inside or _may_match(other, output):
                 raise InputError(
-                    f"The output {str(output)!r} must not be one of the inputs. Choose another "
-                    "name."
-                )
-            if _may_match(other, output):
-                raise InputError(
-                    f"The output {str(output)!r} must not be among the inputs {str(other)!r}, now "
-                    "or in a later run. Choose another folder or name."
-                )
-            if other.is_dir() and _real_path(other) in _real_path(output).parents:
-                raise InputError(
-                    f"The output {str(output)!r} must not lie in a folder of inputs, got "
-                    f"{str(other)!r}. Choose another folder."
+                    f"The output {str(output)!r} must not be one of the inputs {str(other)!r}, nor "
+                    "lie among them, now or in a later run. Choose another folder or name."
                 )
         if any(_is_same(output, other) for other in written):
             raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.special import logit
@@ -18,6 +18,9 @@ from labelsure.classifiers._probability_layouts import (
     wrap_probabilities,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._mixture import SmoothedTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.answers import are_answers, are_scores, read_scores
 from labelsure.labelsets.names import GivenLabelsets, check_weights, match_labels
@@ -29,6 +32,14 @@ from labelsure.labelsets.rows import (
     is_sparse,
     names_in,
 )
+
+ANSWERS = "answers"
+HALF = 0.5  # of each of two sources, before their weights are fitted
+
+
+def _has_answers(X: Any) -> bool:
+    """Whether X lists answers, alone or beside a column of probabilities for each label."""
+    return are_answers(X) or (hasattr(X, "columns") and ANSWERS in X.columns)
 
 
 class PrecomputedProbabilities(LabelsetPredictor):
@@ -53,7 +64,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
           have different numbers of votes, a row of NaN stands for one that was not cast. Or for
           each instance a list of answers, which are lists of label names: see
-          `LabelsetTable.from_samples`.
+          `LabelsetTable.from_samples`. A DataFrame with such lists in a column "answers" and a
+          column of probabilities for each label holds two sources; `VoteSmoothing` weighs them.
     label_names
         The labels, in the order of the columns, where neither X nor y names them: for sparse
         matrices, and for answers beside a y that is no DataFrame.
@@ -126,7 +138,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         listed = self.label_names
         if self.kind == "votes" and listed is None:
             listed = GivenLabelsets.read(y, "y").label_names
-        dist = self._wrap(array, listed if are_answers(array) else names)
+        dist = self._wrap(array, names or (listed if _has_answers(array) else None))
         n_labels = dist.n_labels
         known = names
         if names is None and self.label_names is not None:
@@ -139,7 +151,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
             match_labels(truth.label_names, known, "y", "`X`")
         if sample_weight is not None:
             check_weights(sample_weight, len(dist), index_of_batch(X, y))
-        self.n_features_in_ = n_labels if are_answers(array) else array.shape[-1]
+        self.n_features_in_ = n_labels if _has_answers(array) else array.shape[-1]
         self.n_labels_ = n_labels
         self.classes_, self.column_names_ = truth.classes, names
         self.label_names_ = truth.label_names
@@ -160,7 +172,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         """Return what X says as distributions, after checking its shape and names."""
         X = self._as_columns(X, self.label_names_)
         array, names = self._check_shape(X), self._names_of_columns(X)
-        if are_answers(array):
+        if _has_answers(array):
             return self._wrap(array, self.label_names_)._with_index(index_of(X))
         # An array has its columns in the order that they had in `fit`.
         names = self.column_names_ if names is None else names
@@ -179,7 +191,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
             raise unknown_name("kind", self.kind, KINDS)
         if self.unknown not in ("refuse", "drop"):
             raise unknown_name("`unknown`", self.unknown, ("refuse", "drop"))
-        if self.kind == "votes" and are_answers(X):
+        if self.kind == "votes" and _has_answers(X):
             return X  # read where the labels are known
         lists_labels = is_sparse(X) and self.kind in NAMED_KINDS
         array = X if lists_labels else read_array(as_table(X), "X")
@@ -211,10 +223,15 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _names_of_columns(self, X: Any) -> tuple[str, ...] | None:
         """Return the labels that a DataFrame names, None where columns go by position."""
-        names = names_in(X) if self.kind in NAMED_KINDS else None
-        return None if names is None else tuple(names)
+        is_named = self.kind in NAMED_KINDS or _has_answers(X)
+        names = names_in(X) if is_named else None
+        return None if names is None else tuple(name for name in names if name != ANSWERS)
 
     def _wrap(self, array: Any, label_names: Names) -> LabelsetDistribution:
+        if hasattr(array, "columns"):
+            votes = cast(LabelsetTable, self._wrap(array[ANSWERS], label_names))
+            rest = wrap_probabilities(array.drop(columns=ANSWERS), label_names=label_names)
+            return SmoothedTable(votes, cast(IndependentLabels, rest), HALF)
         if are_answers(array) and label_names is None:
             raise InputError(
                 "`X` lists names of labels, and nothing says which labels there are. Pass them as "

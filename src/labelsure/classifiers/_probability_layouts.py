@@ -185,10 +185,10 @@ def _hold_against_predictions(model: Any, predicted: NDArray[Any], dist: Indepen
     if labels.size:
         names = list_some(show_names(dist.label_names, labels.tolist()))
         warn(
-            f"`predict` of {type(model).__name__} says the opposite of the probability of {names} "
-            f"in nearly all rows where that is below {UNSURE} or above {1 - UNSURE}: the columns "
-            "of `predict_proba` are not what they are taken for (then pass the probabilities "
-            "P(y_j = 1) without `X`), or the thresholds of `predict` are far from 0.5.",
+            f"`predict` of {type(model).__name__} contradicts the probability of {names} in nearly "
+            f"all rows where it is below {UNSURE} or above {1 - UNSURE}. Either the columns of "
+            "`predict_proba` have another order or meaning (then pass P(y_j = 1) without `X`), or "
+            "the thresholds of `predict` are far from 0.5.",
             ProbabilityWarning,
         )
 
@@ -297,9 +297,9 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     """Warn that some labels have the probability 0 or 1 whatever the instance."""
     names = list_some(show_names(dist.label_names, labels))
     warn(
-        f"The probability of {names} is 0 or 1, to seven digits, in every row: "
-        "the label had a single class in training, or the columns are not what they are taken for. "
-        "Such a label counts as all but certain; drop it, or smooth its probability.",
+        f"The probability of {names} is 0 or 1, to seven digits, in every row: the label had a "
+        "single class in training, or the columns have another order or meaning. Drop the label, "
+        "or smooth its probability.",
         ProbabilityWarning,
     )
 
@@ -309,8 +309,8 @@ def _warn_of_probabilities(logits: Any) -> None:
     values = np.asarray(logits)
     if values.size >= N_LOGITS and values.min() >= 0 and values.max() <= 1:
         warn(
-            f"All {values.size} logits lie within [0, 1], which probabilities do: as logits they "
-            'would all be above 0.5. If they are probabilities, pass kind="marginal".',
+            f"All {values.size} logits lie within [0, 1], as probabilities do; as logits they are "
+            'all above a probability of 0.5. If they are probabilities, pass kind="marginal".',
             ProbabilityWarning,
         )
 
@@ -319,9 +319,9 @@ def _warn_of_softmax(n_labels: int) -> None:
     is_power = n_labels & (n_labels - 1) == 0
     joint = ' If they are those of all labelsets, pass kind="joint".' if is_power else ""
     warn(
-        "Each row of probabilities sums to one, as those of classes do of which each instance has "
-        "exactly one (a softmax), but they are taken as P(y_j = 1) of independent labels. For "
-        "labels that can occur together train one sigmoid output each. If each instance has "
+        "Each row of probabilities sums to one, like the output of a softmax over exclusive "
+        "classes, but is read as P(y_j = 1) of independent labels. For labels that can occur "
+        "together train one sigmoid output each. If each instance has "
         f"exactly one label, use `LabelsetTable([np.eye({n_labels}, dtype=int)] * len(P), P)`."
         f"{joint}",
         ProbabilityWarning,

@@ -650,7 +650,8 @@ class VoteSmoothing(Recalibration):
     Three of three votes are no certainty. With m votes for an instance and the strength a, a / (m +
     a) of the probability goes to independent labels whose marginals are (m * share + a *
     prevalence) / (m + a); the votes keep the rest. The strength maximises the likelihood of the
-    calibration set. So no labelset is impossible.
+    calibration set. So no labelset is impossible. Where another source has given each label a
+    probability as well, this takes the place of the prevalence.
 
     Parameters
     ----------
@@ -717,10 +718,12 @@ class VoteSmoothing(Recalibration):
     def _apply(
         self, dist: LabelsetDistribution, learned: tuple[float, Floats]
     ) -> LabelsetDistribution:
+        strength, prior = learned
         table = cast(LabelsetTable, dist)  # `_check_kind` has seen to it
-        strength, prevalence = learned
+        if isinstance(dist, SmoothedTable):
+            table, prior = dist._table, dist._rest.marginals()
         share = strength / (cast(Floats, table._n_votes) + strength)
-        rest = dist.marginals() * (1 - share)[:, np.newaxis] + np.outer(share, prevalence)
+        rest = table.marginals() * (1 - share)[:, np.newaxis] + share[:, np.newaxis] * prior
         smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
         return SmoothedTable(table, smooth, share)
 
@@ -729,6 +732,8 @@ class VoteSmoothing(Recalibration):
 
 
 def _are_votes(dist: LabelsetDistribution) -> bool:
+    """Whether there are votes, alone or beside what another source says of each label."""
+    dist = dist._table if isinstance(dist, SmoothedTable) else dist
     return isinstance(dist, LabelsetTable) and dist._n_votes is not None
 
 

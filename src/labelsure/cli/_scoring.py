@@ -144,7 +144,8 @@ def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
         yield "Kept", f"{run.n_kept} of {run.n_parts} parts from an earlier run"
     yield "Written to", run.out
     if STDOUT not in (given.out, *given.inputs):
-        yield "Next", quote("report", given.model, *given.inputs, "--out", "report.html")
+        scored = ["--scored", given.out, "--out", "report.html"]
+        yield "Next", quote("report", given.model, *given.inputs, *scored)
     if run.n_kept == run.n_parts:
         yield "", NOTHING_TO_DO
 
@@ -253,10 +254,12 @@ def _plain_fields(found: Estimate) -> dict[str, Any]:
 
 
 @command(
-    f"model inputs out truth {SOURCES} show title open_cost trust overwrite as_json quiet",
+    f"model inputs out scored truth {SOURCES} show title open_cost n_jobs trust overwrite as_json "
+    "quiet",
     group=MODELS,
     inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
     out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
+    scored=option(str, "--scored", "What `score` wrote for the input, instead of scoring again."),
     show=option(str, "--show", "Columns that the page may show, with commas; else none."),
     truth=option(str, "--truth", "A table of the input's true labels."),
     label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
@@ -268,6 +271,8 @@ def report(given: Given) -> None:
 
     labelsure report tickets.labelsure new.csv --show subject,message --out report.html
 
+    labelsure report tickets.labelsure new.csv --scored predictions.csv --out report.html
+
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
     if given.model.is_dir():
@@ -275,18 +280,19 @@ def report(given: Given) -> None:
             f"MODEL must be a saved model, got the folder {str(given.model)!r}. A study has its "
             "own command: `labelsure study report`."
         )
-    read = [given.model, *(given.inputs or []), *([given.truth] if given.truth else [])]
+    read = [given.model, *(given.inputs or []), *filter(None, (given.truth, given.scored))]
 
     def make_page() -> tuple[Any, str]:
         from labelsure.tables.estimates import report_files
 
-        with watched(given, given.inputs or []) as (inputs, _):
+        with watched(given, given.inputs or []) as (inputs, bar):
             page = report_files(
                 given.model,
                 inputs,
                 show=given.show.split(",") if given.show else (),
                 trust=given.trust or (),
-                **choose(given, f"truth {SOURCES} title open_cost"),
+                progress=bar,
+                **choose(given, f"scored truth {SOURCES} title open_cost n_jobs"),
             )
         return page, page.data["shift"]["sentence"] if "shift" in page.data else ""
 

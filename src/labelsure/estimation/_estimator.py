@@ -242,7 +242,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         dist
             A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
         Y_pred
-            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+            (n, L) predicted labelsets; None for the most probable ones, or those of the table.
 
         Returns
         -------
@@ -272,7 +272,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         dist
             The batch: a `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
         Y_pred
-            (n, L) predicted labelsets; None for those that `decision` names, or those of the table.
+            (n, L) predicted labelsets; None for the most probable ones, or those of the table.
             With `Y_true` they may come from any system.
         metric
             None for the fitted metric; or a measure of the whole batch, for a distribution:

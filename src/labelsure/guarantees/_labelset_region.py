@@ -18,7 +18,7 @@ from labelsure._runtime.arguments import read_choice, read_number, read_whole_nu
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._independent_labels import Independent, IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.errors import InputError
@@ -299,7 +299,7 @@ def _close_labels(source: LabelsetDistribution, log_thresholds: Floats) -> Label
 
 
 SCORES = ("labels", "probability")
-ALL = "all"  # the name of the only group where there are no groups
+SIZED = 200  # calibration rows whose regions are measured for the message
 INDEPENDENT_SHARE = 0.03
 """What is mixed into votes, for which labelsets that nobody voted for are impossible. Any share
 keeps the coverage; it decides how large regions are, and hardly does."""
@@ -342,11 +342,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     ----------
     threshold_
         The least probability of a value of a label that is not ruled out, or with "probability" the
-        least log-probability of a labelset. With groups a dict.
+        least log-probability of a labelset.
     n_samples_
-        Size of the calibration set. With groups a dict.
+        Size of the calibration set.
     message_
-        What holds, in a sentence.
+        What holds, and how large regions are, in a sentence.
+    regions_
+        The region of each group, if it was fitted with groups, else None. `threshold_` is that of
+        these regions then.
 
     See Also
     --------
@@ -402,27 +405,29 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         truth = source.align(Y_true)
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
-        names = np.full(len(source), ALL)
-        if groups is not None:
-            names = check_groups(groups, source.index, len(source), "the distribution")
-        self.label_names_, self.n_labels_ = source.label_names, source.n_labels
-        if self.label_names_ is None and not isinstance(Y_true, np.ndarray):
-            self.label_names_ = GivenLabelsets.read(Y_true, "Y_true").label_names
+        label_names = source.label_names
+        if label_names is None and not isinstance(Y_true, np.ndarray):
+            label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
+        self.label_names_, self.n_labels_ = label_names, source.n_labels
         values = self._score(source, truth)
-        self.scores_ = fit_by_group(names, lambda rows: values[rows])
-        self.has_groups_ = groups is not None
-        thresholds = {name: self._threshold(kept) for name, kept in self.scores_.items()}
-        sizes = {name: len(kept) for name, kept in self.scores_.items()}
-        self.threshold_ = thresholds if self.has_groups_ else thresholds[ALL]
-        self.n_samples_ = sizes if self.has_groups_ else sizes[ALL]
-        said = [self._say(thresholds[name], n_samples) for name, n_samples in sizes.items()]
-        if self.has_groups_:
-            said = [f"Group {name!r}: {text}" for name, text in zip(sizes, said, strict=True)]
-        self.message_ = "\n".join(said)
-        if self.score == "labels" and self.coverage is not None:
-            n_open = self.predict(source, groups).n_open.mean()
-            self.message_ += f" On average {n_open:.1f} of {self.n_labels_} labels are open."
+
+        def fit(part: LabelsetRegion, rows: Indices) -> None:
+            part.label_names_, part.n_labels_ = label_names, source.n_labels
+            part._fit_scores(source[rows], values[rows])
+
+        self.regions_: dict[str, LabelsetRegion] | None
+        if groups is None:
+            self._fit_scores(source, values)
+        else:
+            names = check_groups(groups, source.index, len(source), "the distribution")
+            self.regions_ = fit_by_group(self, names, fit)
         return self
+
+    def _fit_scores(self, source: LabelsetDistribution, scores: Floats) -> None:
+        """Find the threshold of one group's scores."""
+        self.scores_, self.n_samples_, self.regions_ = scores, len(scores), None
+        self.threshold_ = self._threshold(scores)
+        self.message_ = f"{self._say(self.threshold_, len(scores))} {self._say_size(source)}"
 
     def predict(
         self,
@@ -458,12 +463,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
                     f"`coverage` must be None for a region with a recall, got {coverage!r}. Fit a "
                     "region with a coverage."
                 )
-        known = self.scores_ if self.has_groups_ else None
-        names = check_known_groups(groups, known, source.index, len(source), "the distribution")
-        found = {name: self._threshold(kept, coverage) for name, kept in self.scores_.items()}
-        of_rows = [ALL] * len(source) if names is None else names
-        thresholds = np.array([found[name] for name in of_rows], dtype=np.float64)
-        return self._answer(source, thresholds)
+        parts = self.regions_
+        names = check_known_groups(groups, parts, source.index, len(source), "the distribution")
+        if names is None or parts is None:
+            return self._answer(
+                source, np.full(len(source), self._threshold(self.scores_, coverage))
+            )
+        found = {name: self._threshold(part.scores_, coverage) for name, part in parts.items()}
+        return self._answer(source, np.array([found[name] for name in names], dtype=np.float64))
 
     def _answer(self, source: LabelsetDistribution, thresholds: Floats) -> RegionLabelsets:
         named = source.label_names or self.label_names_, source.index
@@ -514,6 +521,30 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             return threshold_for_recall(scores, self.recall)
         found = threshold_for_coverage(scores, float(coverage or self.coverage or 0))
         return found if self.score == "probability" else min(found, 0.5)
+
+    def _say_size(self, source: LabelsetDistribution) -> str:
+        """Say how large regions are on the calibration set, and what to use where they are huge."""
+        found = self.predict(source[:SIZED])
+        if self.recall is not None:
+            return f"On average {found.is_possible.sum(axis=1).mean():.1f} labels are possible."
+        n_open, n_labels = float(found.n_open.mean()), self.n_labels_
+        if self.score == "labels":
+            said = f"On average {n_open:.1f} of {n_labels} labels are open."
+            if 2 * n_open <= n_labels:
+                return said
+            return (
+                f"{said} That is most of them, because all closed labels must be right at once: "
+                "`recall=` asks for less, and so does a lower coverage."
+            )
+        mean = float(found.n_labelsets.mean())
+        more = "" if found.is_counted.all() else "at least "
+        said = f"On average regions hold {more}{mean:,.1f} labelsets."
+        if mean <= FEW or not isinstance(source, Independent):
+            return said
+        return (
+            f"{said} They are large because labels are independent given the input here: chains, "
+            'or RecalibratedClassifier(method="dependence"), make them smaller.'
+        )
 
     def _say(self, threshold: float, n_samples: int) -> str:
         goal = "recall" if self.coverage is None else "coverage"

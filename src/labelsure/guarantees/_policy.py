@@ -78,9 +78,19 @@ def check_known_groups(
     return names
 
 
-def fit_by_group(names: NDArray[np.str_], fit: Callable[[Indices], Any]) -> dict[str, Any]:
-    """Return what is fitted to the rows of each group, by its name."""
-    return {name: fit(np.flatnonzero(names == name)) for name in np.unique(names).tolist()}
+def fit_by_group(
+    whole: Any, names: NDArray[np.str_], fit: Callable[[Any, Indices], Any]
+) -> dict[str, Any]:
+    """Return a clone fitted to the rows of each group, by its name; the whole says what they do."""
+    for name in ("threshold_", "bound_", "scores_", "accuracies_"):  # of a fit without groups
+        vars(whole).pop(name, None)
+    parts = {}
+    for name in np.unique(names).tolist():
+        parts[name] = clone(whole)
+        fit(parts[name], np.flatnonzero(names == name))
+    whole.n_samples_ = sum(part.n_samples_ for part in parts.values())
+    whole.message_ = "\n".join(f"Group {name!r}: {part.message_}" for name, part in parts.items())
+    return parts
 
 
 def check_grid(grid: Any) -> Floats:
@@ -339,8 +349,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     message_
         The result in one sentence.
     policies_
-        The policy of each group, if it was fitted with groups, else None. Then `threshold_` and
-        `bound_` are dicts with one entry for each group.
+        The policy of each group, if it was fitted with groups, else None. `threshold_` and `bound_`
+        are those of these policies then.
 
     See Also
     --------
@@ -411,12 +421,18 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         scores, values = read_scored(score, accuracy)
         MEAN_TESTS[self.outcome].check(values)
         labelled = LabelledScores(scores, values)
-        self.policies_: dict[str, AcceptPolicy] | None = None
+        self.policies_: dict[str, AcceptPolicy] | None
+        self.share_: float
         if groups is None:
             self._fit_shuffled(self._shuffle(labelled))
         else:
             names = check_groups(groups, index_of(score), len(scores))
-            self._fit_groups(labelled, names)
+            parts: dict[str, AcceptPolicy] = fit_by_group(
+                self, names, lambda part, rows: part._fit_shuffled(self._shuffle(labelled[rows]))
+            )
+            self.policies_ = parts
+            n_accepted = sum(part.share_ * part.n_samples_ for part in parts.values())
+            self.share_ = n_accepted / max(self.n_samples_, 1)
         if not self.reached_:
             warn(self.message_, TargetWarning)
         return self
@@ -436,7 +452,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         names = check_known_groups(groups, self.policies_, index_of(score), len(scores), "`score`")
         if names is None:
             return scores >= self.threshold_
-        return scores >= np.array([self.threshold_[name] for name in names])
+        policies = self.policies_ or {}
+        return scores >= np.array([policies[name].threshold_ for name in names])
 
     def accept_labels(
         self, score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike | None = None
@@ -564,28 +581,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """Find the threshold of instances that are in random order."""
         # Kept in this order: the bounds of a path rest on it.
         self.scores_, self.accuracies_ = labelled.scores, labelled.accuracies
-        self.n_samples_ = len(labelled)
+        self.n_samples_, self.policies_ = len(labelled), None
         chosen = self._choose()
-        self.threshold_: Any = chosen.threshold
+        self.threshold_ = chosen.threshold
         self.share_ = chosen.share
-        self.bound_: Any = chosen.bound
-        self.message_ = chosen.message
-
-    def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
-        def fit(rows: Indices) -> AcceptPolicy:
-            policy: AcceptPolicy = clone(self)
-            policy.policies_ = None
-            policy._fit_shuffled(self._shuffle(labelled[rows]))
-            return policy
-
-        self.policies_ = policies = fit_by_group(names, fit)
-        parts = policies.items()
-        self.n_samples_ = sum(policy.n_samples_ for _, policy in parts)
-        self.threshold_ = {name: policy.threshold_ for name, policy in parts}
-        self.bound_ = {name: policy.bound_ for name, policy in parts}
-        n_accepted = sum(policy.share_ * policy.n_samples_ for _, policy in parts)
-        self.share_ = n_accepted / max(self.n_samples_, 1)
-        self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)
+        self.bound_ = chosen.bound
+        self.message_: str = chosen.message
 
     def _choose(self) -> Choice:
         """Return the threshold for the target, or for the share."""

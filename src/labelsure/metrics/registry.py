@@ -166,7 +166,7 @@ def _precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return np.where((tp + fp == 0) & (fn > 0), 0.0, tp / (tp + fp))
 
 
-EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact Match")
+EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact match")
 HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
 JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
 F1 = Metric("f1", _f1, (0.0, 1.0))

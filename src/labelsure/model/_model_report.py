@@ -21,7 +21,7 @@ from labelsure.estimation._label_estimates import MEASURES, LabelCounts
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, ViewSample, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices
+from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import Assessment, assess_table
 from labelsure.model._calibration import is_settled
@@ -50,11 +50,6 @@ MANY_LABELS = 50
 FEW_INSTANCES = 200  # of so many labels
 N_MARGINALS = 12  # labels of an instance, the most probable and the predicted ones
 N_DIGITS = 3
-N_NAMES = 200  # of labels in a page; of more labels those that the shown instances have
-
-LABEL_FIELDS = ("predicted", "truth", "open", "decided", "certain", "possible", "runner_up")
-"""What is a list of labels in the description of an instance."""
-
 Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None, Any]
 """Distributions, what is predicted (None for the mode), the truth and the columns to show."""
 
@@ -162,15 +157,28 @@ class PageRows:
         self.columns = [] if shown is None else [str(name) for name in shown.columns]
 
         def describe(rows: Any) -> list[dict[str, Any]]:
-            described = _describe(found[rows], rows + first_row, marginals[rows], self.open_cost)
+            true = None if Y_true is None else Y_true[rows]
+            described = _describe(found[rows], true, marginals[rows], self.open_cost)
             for i, instance in zip(rows, described, strict=True):
+                instance["id"] = str(first_row + i if dist.index is None else dist.index[i])
                 if texts is not None:
                     instance["shown"] = [_cut(text) for text in texts[i]]
-                if Y_true is not None:
-                    instance["truth"] = to_indices(Y_true[[i]])[0]
             return described
 
         self.sample.add(len(dist), describe)
+
+    def complete(self, scored: pd.DataFrame) -> None:
+        """Take estimates and predicted names of all rows, of which those so far are a sample."""
+        estimated = scored["estimated_accuracy"].to_numpy(dtype=np.float64)
+        of_all = min(zip(self.stops, self.sums, strict=True), key=lambda s: s[0]["threshold"])[1]
+        for i, stop in enumerate(self.stops):
+            own = estimated[estimated >= stop["threshold"]]
+            seen = self.sums[i] if self.sums[i].n_samples else of_all
+            self.sums[i] = BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
+        names = show_names(self.model.label_names_, self.model.n_labels_)
+        counted = scored["predicted"].explode().value_counts()
+        self.n_predicted = np.array([counted.get(name, 0) for name in names], dtype=np.int64)
+        self._estimated = [estimated]
 
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
@@ -268,17 +276,10 @@ class PageRows:
         steps = np.searchsorted(thresholds, [row["estimated"] for row in shown], side="right") - 1
         for row, step in zip(shown, steps.tolist(), strict=True):
             row |= {"step": step, "estimated": round(row["estimated"], N_DIGITS)}
-        n, n_labels, names = self.n, self.model.n_labels_, self.model.label_names_
-        note = f"All {n:,} predictions."
-        if n_shown < n:
-            note = f"A random sample: {n_shown:,} of {n:,} predictions."
-        described = {"note": note, "columns": self.columns}
-        if n_labels <= N_NAMES:
-            return {**described, "labels": show_names(names, n_labels), "instances": shown}
-        labels = sorted({label for row in shown for label in _labels_in(row)})
-        place = {label: j for j, label in enumerate(labels)}
-        renumbered = [_renumber(row, place) for row in shown]
-        return {**described, "labels": show_names(names, labels), "instances": renumbered}
+        note = f"All {self.n:,} predictions."
+        if n_shown < self.n:
+            note = f"A random sample: {n_shown:,} of {self.n:,} predictions."
+        return {"note": note, "columns": self.columns, "instances": shown}
 
     def _describe_labels(self, n: int) -> dict[str, Any]:
         """Return the labels that are predicted most: estimated and, with the truth, actual."""
@@ -392,73 +393,49 @@ def _say_bound(model: Any, noun: str, stop: dict[str, Any] | None, is_shifted: b
 
 
 def _describe(
-    found: Assessment, positions: Any, marginals: Any, open_cost: float | None
+    found: Assessment, Y_true: Labelsets | None, marginals: Any, open_cost: float | None
 ) -> list[dict[str, Any]]:
     """Return what a page shows of single predictions; estimates are not rounded yet."""
     if len(found) == 0:
         return []
     dist = found.distribution
-    names = positions.tolist() if dist.index is None else list(dist.index)
-    predicted = to_indices(found.Y_pred)
-    probable = _describe_marginals(marginals, predicted)
-    answers = None if open_cost is None else found.leave_open(open_cost)
+
+    def name(labelsets: Any) -> list[list[str]]:
+        return [list(names) for names in to_names(labelsets, dist.label_names)]
+
+    columns = {"predicted": name(found.Y_pred)}
+    if Y_true is not None:
+        columns["truth"] = name(Y_true)
+    if open_cost is not None:
+        answers = found.leave_open(open_cost)
+        columns |= {"open": name(answers.is_open), "decided": name(answers.is_certain)}
+    if found.region is not None:
+        region = found.region
+        columns |= {"certain": name(region.is_certain), "possible": name(region.is_open)}
     best = dist.top(min(2, 2**dist.n_labels))
-    ranks = [to_indices(best.labelsets[:, k]) for k in range(best.labelsets.shape[1])]
-    own = np.exp(dist.log_prob(found.Y_pred)).round(N_DIGITS).tolist()
+    ranks = [name(best.labelsets[:, k]) for k in range(best.labelsets.shape[1])]
+    own = np.exp(dist.log_prob(found.Y_pred))
+    probable, predicted = sparse.csr_array(marginals), to_indices(found.Y_pred)
     instances = []
-    for i, name in enumerate(names):
+    for i in range(len(found)):
+        part = slice(probable.indptr[i], probable.indptr[i + 1])  # of sparse rows the listed labels
+        labels, values = probable.indices[part], probable.data[part].round(N_DIGITS)
+        first = np.argsort(-(values + np.isin(labels, predicted[i])), kind="stable")[:N_MARGINALS]
+        first = first[np.argsort(-values[first], kind="stable")]
+        named = show_names(dist.label_names, labels[first].tolist())
         instance = {
-            "id": str(name),
-            "predicted": predicted[i],
+            **{key: labelsets[i] for key, labelsets in columns.items()},
             "estimated": float(found.accuracy[i]),
-            "probability": own[i],
-            "probabilities": probable[i],
-            "n_more": dist.n_labels - len(probable[i]),
+            "probability": float(f"{own[i]:.3g}"),
+            "probabilities": list(zip(named, values[first].tolist(), strict=True)),
+            "n_more": dist.n_labels - len(first),
         }
-        others = [k for k, labels in enumerate(ranks) if labels[i] != predicted[i]]
+        others = [k for k, labelsets in enumerate(ranks) if labelsets[i] != columns["predicted"][i]]
         if others and (chance := float(best.probabilities[i, others[0]])) > 0:
             instance["runner_up"] = ranks[others[0]][i]
-            instance["runner_up_probability"] = round(chance, N_DIGITS)
-        if answers is not None:
-            instance["open"] = np.flatnonzero(answers.is_open[i]).tolist()
-            instance["decided"] = np.flatnonzero(answers.is_certain[i]).tolist()
-        if found.region is not None:
-            instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
-            instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
+            instance["runner_up_probability"] = float(f"{chance:.3g}")
         instances.append(instance)
     return instances
-
-
-def _describe_marginals(marginals: Any, predicted: list[list[int]]) -> list[list[list[Any]]]:
-    """Return the most probable and the predicted labels of each instance, the first ones first.
-
-    Of sparse rows only labels that are listed.
-    """
-    described = []
-    rows = sparse.csr_array(marginals)
-    for i, chosen in enumerate(predicted):
-        part = slice(rows.indptr[i], rows.indptr[i + 1])
-        labels, values = rows.indices[part], rows.data[part]
-        order = np.argsort(-(values + np.isin(labels, chosen)), kind="stable")[:N_MARGINALS]
-        pairs = [[int(labels[at]), round(float(values[at]), N_DIGITS)] for at in order]
-        described.append(sorted(pairs, key=lambda pair: -pair[1]))
-    return described
-
-
-def _labels_in(instance: dict[str, Any]) -> list[int]:
-    """Return all labels that the description of an instance names by number."""
-    found = [label for name in LABEL_FIELDS for label in instance.get(name, ())]
-    return found + [label for label, _ in instance["probabilities"]]
-
-
-def _renumber(instance: dict[str, Any], place: dict[int, int]) -> dict[str, Any]:
-    """Return a description whose labels have other numbers."""
-    fields = {name: instance[name] for name in LABEL_FIELDS if name in instance}
-    return {
-        **instance,
-        **{name: [place[label] for label in labels] for name, labels in fields.items()},
-        "probabilities": [[place[label], p] for label, p in instance["probabilities"]],
-    }
 
 
 def _describe_histogram(estimated: Floats, accepted: Any) -> list[dict[str, Any]]:
@@ -501,7 +478,7 @@ def _answer(
         return [f"All {n:,} predictions need review: none reaches {threshold}.", at_calibration]
     interval = f"{of_accepted.low:.3f} to {of_accepted.high:.3f}"
     estimated = f"estimated for these {k:,}: {interval}."
-    part = f"{k:,} of {n:,} predictions ({_percent(k, n)})"
+    part = f"{k:,} of {n:,} predictions ({_percent(k, n)})" if k < n else f"all {n:,} predictions"
     bound = f"at least {_floor(policy.bound_)} {noun}"
     if is_shifted:
         return [
@@ -511,7 +488,7 @@ def _answer(
         ]
     if not model._holds_out:
         return [
-            f"{part} reach {threshold}; {n - k:,} need review.",
+            f"{part[0].upper()}{part[1:]} reach {threshold}; {n - k:,} need review.",
             f"No guarantee, as the model was cross-fitted; {estimated}",
         ]
     first = f"{part} can go out unreviewed; {n - k:,} need review."
@@ -580,14 +557,20 @@ def make_model_report(
     title: str,
     open_cost: float | None = None,
     note: str = "",
+    scored: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a fitted model and of its predictions for some instances."""
+    """Return the page of a fitted model and of its predictions for some instances.
+
+    Where `scored` has the estimates and predicted names of all, these are a random sample.
+    """
     from labelsure import __version__
 
     card, noun = model.card_, model.accuracy_estimator_._quantity.removeprefix("mean ")
     rows = PageRows(model, open_cost)
     for batch in batches:
         rows.add(*batch)
+    if scored is not None:
+        rows.complete(scored)
     data: dict[str, Any] = {
         "title": title,
         "version": __version__,

@@ -134,7 +134,7 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
             x, y = rows["estimated"] + APART * (k - (len(models) - 1) / 2), rows["accuracy"]
             style = _style(model)
             draw_interval_series(ax, x, y, ends, style=style, label=full_name(model), size=3)
-        ax.set(title=metric_name(metric), xlim=(least, 1.02), ylim=(least, 1.02))
+        ax.set(title=get_metric(metric).title, xlim=(least, 1.02), ylim=(least, 1.02))
     axes[-1].set_xlabel("estimated accuracy")
     axes[len(axes) // 2].set_ylabel("actual accuracy")
     handles = axes[0].get_legend_handles_labels()
@@ -186,7 +186,7 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
     if len(curves):
         metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
         figure.supxlabel(f"share accepted, by the {CLASSIFIERS.get(classifier, classifier)}")
-        figure.supylabel(f"mean {metric_name(metric)} of the accepted")
+        figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=2)
     return figure
@@ -255,8 +255,3 @@ def _style(name: str) -> dict[str, Any]:
     """Return colour, line and marker of a candidate or model, the same in every figure."""
     known = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(known.index(name) if name in known else len(known))
-
-
-def metric_name(metric: str) -> str:
-    """Return what a metric is called in figures and sentences."""
-    return get_metric(metric).title.replace("Match", "match")

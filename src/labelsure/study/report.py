@@ -16,10 +16,11 @@ from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
+from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import Analyses
 from labelsure.study.conclusions import NOT_APPLICABLE
 from labelsure.study.correlations import BASELINE, optimal_decisions, over_repeats
-from labelsure.study.figures import FIGURES, draw_figure, figure_inputs, metric_name
+from labelsure.study.figures import FIGURES, draw_figure, figure_inputs
 from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables
@@ -85,8 +86,9 @@ def _describe_tables(tables: list[PrintedTable]) -> str:
         [
             "# Tables of the study",
             "",
-            "Each as Markdown, as LaTeX (a document of its own, which needs the package booktabs) "
-            "and as CSV. The plan is in `../plan.toml`, the score table in `../scores.parquet`.",
+            "Each as Markdown, as LaTeX (a document of its own, which needs the packages booktabs "
+            "and longtable) and as CSV. The plan is in `../plan.toml`, the score table in "
+            "`../scores.parquet`.",
             "",
             *("| file | what it shows | in the paper |", "|---|---|---|", *rows),
             "",
@@ -180,7 +182,7 @@ def _findings(analyses: Analyses) -> list[str]:
     gains = optimal_decisions(analyses.scores, analyses.settings)
     sentences = []
     for metric in analyses.settings.metrics:
-        title = metric_name(metric)
+        title = get_metric(metric).title
         part = over_repeats(ranks[ranks["metric"] == metric])
         means = part.groupby("candidate", sort=False)["correlation"].mean().dropna()
         if len(means):

@@ -34,6 +34,41 @@ _LATEX = str.maketrans(
 )
 
 
+MAX_ROWS = 55
+"""Of a table on one page; longer ones go on on the next."""
+
+_DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines that \input does not
+% want, \documentclass to \begin{{document}} and \end{{document}}, it is the table alone.
+\documentclass{{article}}
+\usepackage{{booktabs,longtable}}
+\usepackage[margin=2cm]{{geometry}} % for this document alone
+\begin{{document}}
+{}
+\end{{document}}
+"""
+_TABLE = r"""\begin{{table}}
+\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+{caption}
+\begin{{tabular}}{{{columns}}}
+\toprule
+{head} \\
+\midrule
+{rows}
+\bottomrule
+\end{{tabular}}
+\end{{table}}"""
+_LONG = r"""{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+\begin{{longtable}}{{{columns}}}
+{caption} \\
+\toprule
+{head} \\
+\midrule
+\endhead
+{rows}
+\bottomrule
+\end{{longtable}}}}"""
+
+
 @dataclass(frozen=True)
 class PrintedTable:
     """A table: what it shows, and its rows.
@@ -68,19 +103,8 @@ class PrintedTable:
     def to_markdown(self) -> str:
         """Return the table for Markdown, with title and note."""
         head, *rows = self._lines(_escape_markdown, "*{}*", "**{}**", "<u>{}</u>")
-        widths = [max(3, *map(len, column)) for column in zip(head, *rows, strict=True)]
-        rule = [
-            f":{'-' * (width - 1)}" if k < self.n_text else f"{'-' * (width - 1)}:"
-            for k, width in enumerate(widths)
-        ]
-        lines = [
-            " | ".join(
-                text.ljust(width) if k < self.n_text else text.rjust(width)
-                for k, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in (head, rule, *rows)
-        ]
-        table = "\n".join(f"| {line} |" for line in lines)
+        rule = [":---" if k < self.n_text else "---:" for k in range(len(head))]
+        table = "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
         parts = [f"### {self.title}", table, _escape_markdown(self.note)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -88,34 +112,16 @@ class PrintedTable:
         r"""Return a document for LaTeX that compiles, and whose table other ones can \input."""
         heading = rf"\multicolumn{{{{{self.frame.shape[1]}}}}}{{{{l}}}}{{{{\textit{{{{{{}}}}}}}}}}"
         head, *rows = self._lines(_escape_latex, heading, r"\textbf{{{}}}", r"\underline{{{}}}")
-        title = _escape_latex(self.title)
-        caption = f"{title}. {_escape_latex(self.note)}".strip()
-        columns = "l" * self.n_text + "r" * (self.frame.shape[1] - self.n_text)
         rows = [[row[0]] if row[0].startswith(r"\multicolumn") else row for row in rows]
-        return "\n".join(
-            [
-                r"% Needs the package booktabs. Without the lines that \input does not want,",
-                r"% \documentclass to \begin{document} and \end{document}, it is the table alone.",
-                r"\documentclass{article}",
-                r"\usepackage{booktabs}",
-                r"\usepackage[margin=2cm]{geometry} % for this document alone",
-                r"\begin{document}",
-                r"\begin{table}",
-                r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
-                rf"\caption[{title}]{{{caption}}}",
-                rf"\label{{tab:{self.name}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                *(" & ".join(row) + r" \\" for row in [head]),
-                r"\midrule",
-                *(" & ".join(row) + r" \\" for row in rows),
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                r"\end{document}",
-                "",
-            ]
+        title, note = _escape_latex(self.title), _escape_latex(self.note)
+        is_long = len(rows) > MAX_ROWS
+        text = (_LONG if is_long else _TABLE).format(
+            caption=rf"\caption[{title}]{{{f'{title}. {note}'.strip()}}}\label{{tab:{self.name}}}",
+            columns="l" * self.n_text + "r" * (self.frame.shape[1] - self.n_text),
+            head=" & ".join(head),
+            rows="\n".join(f"{' & '.join(row)} \\\\" for row in rows),
         )
+        return _DOCUMENT.format(text)
 
     def to_csv(self) -> str:
         """Return the same rows as CSV, with the heading of each in a column."""

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from scipy import sparse
 
 from labelsure._runtime.storage import decode
-from labelsure.errors import DataError
+from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
     ColumnChoice,
     check_dense,
-    check_distinct,
     encode_frame,
     encode_nominal,
     read_index,
     read_indicators,
     read_labels,
+    read_numbers,
 )
 from labelsure.tables.dataset import Dataset
-from labelsure.tables.files import check_column_count
+from labelsure.tables.files import check_names
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
@@ -51,84 +46,87 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 """What stands for other characters behind a backslash; all else stands for itself."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Attribute:
-    """One declared column; `values` are those of a nominal one, in their order."""
+    """One declared column, and its values as they stand in the file.
+
+    Parameters
+    ----------
+    name, kind
+        As it is declared.
+    values
+        Of a nominal one, in their order.
+    tokens, rows
+        The values in the file and their rows. In sparse files other rows have 0, or the first of
+        the nominal values.
+    """
 
     name: str
     kind: str
     values: tuple[str, ...] = ()
+    tokens: Any = ()
+    rows: Any = ()
 
 
 def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     """Return the data set that an ARFF file holds."""
     lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
-    names = [attribute.name for attribute in attributes]
+    names = check_names([attribute.name for attribute in attributes], where)
     if choice.labels is None:
         choice = replace(choice, labels=_read_meka_labels(relation, names, where))
     elif isinstance(choice.labels, frozenset):
-        _check_xml_labels(choice.labels, names, where)
+        unknown = next(iter(sorted(choice.labels.difference(names))), None)
+        if unknown is not None:
+            raise unknown_name(f"attribute of {where}, which the xml names,", unknown, names)
     assigned = choice.assign(names)
-    rows = [
-        (number, row)
+    rows = {
+        number: row
         for number, line in enumerate(lines[n_lines:], start=n_lines + 1)
         if (row := _strip_comment(line))
-    ]
+    }
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
-    table = ArffRows.read(rows, attributes, where)
+    table = ArffTable.read(rows, attributes, where)
+    label_columns = {name: table.column(name) for name in assigned.labels}
+    Y, label_names = read_labels(pd.DataFrame(label_columns), choice.sep, where)
     if table.is_sparse:
         check_dense(assigned, where)
-    place = {name: j for j, name in enumerate(names)}
-    labels = {name: table.categories(place[name]) for name in assigned.labels}
-    Y, label_names = read_labels(pd.DataFrame(labels), choice.sep, where)
-    if table.is_sparse:
-        return Dataset(*table.features([place[name] for name in assigned.features], Y, label_names))
-    columns = {name: table.categories(place[name]) for name in assigned.features}
-    X = encode_frame(pd.DataFrame(columns, index=range(len(rows))), where)
+        encoded = [column for name in assigned.features for column in table.encode(name)]
+        shown = check_names([name for name, _ in encoded], f"{where}, one-hot columns among them,")
+        none = sparse.csr_matrix((len(rows), 0))
+        X = sparse.hstack([none, *(column for _, column in encoded)], format="csr")
+        X.eliminate_zeros()
+        return Dataset(X, Y, label_names, tuple(shown))
+    columns = {name: table.column(name) for name in assigned.features}
+    frame = encode_frame(pd.DataFrame(columns, index=range(len(rows))), where)
     if assigned.index is not None:
-        texts = [_read_text(token) for token in table.tokens[place[assigned.index]]]
-        index = pd.Series(texts, dtype=object, name=assigned.index)
-        X = X.set_axis(read_index(index, where), axis=0)
-    return Dataset(X, Y, label_names)
+        tokens = table.attributes[assigned.index].tokens
+        ids = pd.Series([*map(_read_text, tokens)], dtype=object, name=assigned.index)
+        frame = frame.set_axis(read_index(ids, where), axis=0)
+    return Dataset(frame, Y, label_names)
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
     """Return the relation, the columns, and how many lines these take."""
-    relation, line_of = "", dict[str, int]()
-    attributes: list[Attribute] = []
+    relation, attributes = "", list[Attribute]()
     for number, line in enumerate(lines, start=1):
         keyword = _KEYWORD.match(line)
-        if not keyword:
-            if line.strip() and not line.lstrip().startswith("%"):
-                raise DataError(
-                    f"The header of {where} must consist of declarations and comments, got "
-                    f"{_shorten(line)} in line {number}. Is it an ARFF file, and is there a line "
-                    "`@data` before the rows?"
-                )
-            continue
-        word, rest = keyword[1].lower(), keyword[2].strip()
+        word, rest = (keyword[1].lower(), keyword[2].strip()) if keyword else ("", line.strip())
         if word == "relation":
             quoted = re.match(QUOTED, rest)
             relation = _unquote(quoted[0] if quoted else rest.partition("%")[0].strip())
         elif word == "attribute":
-            attribute = _read_attribute(rest, number, where)
-            if line_of.setdefault(attribute.name, number) != number:
-                raise DataError(
-                    f"Attributes in {where} must have different names, but {attribute.name!r} is "
-                    f"declared in line {line_of[attribute.name]} and in line {number}."
-                )
-            attributes.append(attribute)
-            check_column_count(len(attributes), where)
+            attributes.append(_read_attribute(rest, number, where))
         elif word == "data" and attributes:
             return relation, attributes, number
         elif word == "data":
             raise DataError(f"{where} must declare its columns with @attribute, it has none.")
-        else:
+        elif word or (rest and not rest.startswith("%")):
             raise DataError(
-                f"The header of {where} must have only @relation, @attribute and @data, got "
-                f"@{word} in line {number}."
+                f"The header of {where} must consist of declarations (@relation, @attribute) and "
+                f"comments, got {_shorten(line)} in line {number}. Is it an ARFF file, and is "
+                "there a line `@data` before the rows?"
             )
     raise DataError(f"{where} must have a line `@data` before its rows, it has none. Is it ARFF?")
 
@@ -141,10 +139,8 @@ def _read_attribute(text: str, number: int, where: str) -> Attribute:
             f"got {_shorten(text)} in line {number} of {where}."
         )
     name, kind = _unquote(match[1]), match[2]
-    if _NUMERIC.fullmatch(kind):
-        return Attribute(name, NUMERIC)
-    if _TEXT.fullmatch(kind):
-        return Attribute(name, TEXT)
+    if _NUMERIC.fullmatch(kind) or _TEXT.fullmatch(kind):
+        return Attribute(name, NUMERIC if _NUMERIC.fullmatch(kind) else TEXT)
     nominal = _NOMINAL.fullmatch(kind)
     values = [_unquote(value) for value in re.findall(_VALUE, nominal[1])] if nominal else []
     if not nominal or len(set(values)) < len(values):
@@ -163,6 +159,10 @@ def _unquote(token: str) -> str:
     return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), token[1:-1], flags=re.DOTALL)
 
 
+def _read_text(token: str) -> str | None:
+    return None if token == "?" else _unquote(token)
+
+
 def _shorten(text: str) -> str:
     """Quote a piece of a file for a message: its beginning is enough."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
@@ -176,37 +176,19 @@ def _strip_comment(line: str) -> str:
     return "" if row.startswith("%") else comment[1].strip() if comment else row
 
 
-def _check_xml_labels(labels: frozenset[str], names: list[str], where: str) -> None:
-    unknown = sorted(labels.difference(names))
-    if unknown:
-        near = get_close_matches(unknown[0], names, n=1)
-        hint = f" The nearest attribute is {near[0]!r}." if near else ""
-        raise DataError(
-            f"Every label of the xml must be an attribute of {where}, {unknown[0]!r} is not.{hint} "
-            "Correct the xml, or name the labels with `labels`."
-        )
-
-
 def _read_meka_labels(relation: str, names: list[str], where: str) -> frozenset[str]:
     match = _MEKA_COUNT.search(relation)
-    if not match:
-        raise DataError(
-            f"The labels of {where} must be named: in an .xml of the same name beside it, as "
-            "`-C 6` (or `-C -6`, from the end) in its relation, or with `labels`, e.g. labels=6."
-        )
-    count = int(match[1])
+    count = int(match[1]) if match else 0
     if not 1 <= abs(count) <= len(names):
         raise DataError(
-            f"The relation of {where} says `-C {count}`, but there are {len(names)} columns. Name "
-            "the labels with `labels`."
+            f"The labels of {where} must be named: in an .xml of the same name beside it, as "
+            f"`-C 6` (or `-C -6`, from the end; at most {len(names)}) in its relation, got "
+            f"{_shorten(relation)}, or with `labels`, e.g. labels=6."
         )
     return frozenset(names[:count] if count > 0 else names[count:])
 
 
 # Rows
-
-Rows = list[tuple[int, str]]
-"""The number of each line, and what it holds without comments."""
 
 
 def _bad_line(number: int, where: str, problem: str) -> DataError:
@@ -224,153 +206,12 @@ def _split(text: str, number: int, where: str) -> list[str]:
         at = cell.end()
         if not cell[0].endswith(","):
             return values
-    raise _bad_line(
-        number, where, "cannot be split into values: check its commas, quotes and braces"
-    )
+    problem = "cannot be split into values: check its commas, quotes and braces"
+    raise _bad_line(number, where, problem)
 
 
-def _read_text(token: str) -> str | None:
-    return None if token == "?" else _unquote(token)
-
-
-@dataclass(frozen=True)
-class ArffRows:
-    """The values of each column, as they stand in the file.
-
-    Parameters
-    ----------
-    attributes
-        The columns.
-    lines
-        The number of each row's line.
-    tokens
-        The values of each column that has some, by its place.
-    rows
-        Whose values these are, in sparse files; those of other rows are 0, or the first of nominal
-        ones. None in dense files, where every row has a value.
-    where
-        What the file is, for messages.
-    """
-
-    attributes: list[Attribute]
-    lines: list[int]
-    tokens: dict[int, Sequence[str]]
-    rows: dict[int, list[int]] | None
-    where: str
-
-    @classmethod
-    def read(cls, rows: Rows, attributes: list[Attribute], where: str) -> ArffRows:
-        """Split rows into values."""
-        lines, n_columns = [number for number, _ in rows], len(attributes)
-        if rows[0][1].startswith("{"):
-            tokens, places = defaultdict[int, list[str]](list), defaultdict[int, list[int]](list)
-            for place, (number, row) in enumerate(rows):
-                for j, token in _sparse_cells(row, number, n_columns, where).items():
-                    tokens[j].append(token)
-                    places[j].append(place)
-            return cls(attributes, lines, dict(tokens), dict(places), where)
-        table = [_dense_cells(row, number, n_columns, where) for number, row in rows]
-        return cls(attributes, lines, dict(enumerate(zip(*table, strict=True))), None, where)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether rows list some of their values."""
-        return self.rows is not None
-
-    def values(self, j: int) -> Any:
-        """Return the given values of a column: numbers, places of nominal ones, or texts."""
-        attribute, tokens = self.attributes[j], self.tokens.get(j, ())
-        if attribute.kind == TEXT:
-            if self.is_sparse and tokens:
-                raise DataError(
-                    f"Sparse ARFF has no strings, but {attribute.name!r} in {self.where} is one. "
-                    "Write the file with dense rows, or leave the column out with "
-                    f"drop=[{attribute.name!r}]."
-                )
-            return [_read_text(token) for token in tokens]
-        if attribute.kind == NUMERIC:
-            texts = pa.array(tokens, pa.string())
-            with suppress(pa.ArrowInvalid):  # far quicker than one by one
-                numbers = pc.if_else(pc.equal(texts, "?"), None, texts).cast(pa.float64())
-                return numbers.to_numpy(zero_copy_only=False)
-        code_of = {value: code for code, value in enumerate(attribute.values)}
-        values = np.full(len(tokens), np.nan)
-        for i, token in enumerate(tokens):
-            text = _unquote(token)
-            try:
-                if attribute.kind == NOMINAL and (text in code_of or token != "?"):
-                    values[i] = code_of[text]
-                elif token != "?":
-                    values[i] = float("x" if "_" in text else text)
-            except (KeyError, ValueError) as error:
-                line = self.lines[i if self.rows is None else self.rows[j][i]]
-                raise self._no_value(attribute, text, line) from error
-        return values
-
-    def _no_value(self, attribute: Attribute, text: str, line: int) -> DataError:
-        if attribute.kind == NOMINAL:
-            return DataError(
-                f"The values of {attribute.name!r} in {self.where} must be among the declared ones "
-                f"({', '.join(attribute.values[:10])}), got {text!r} in line {line}."
-            )
-        return DataError(
-            f"Line {line} of {self.where} must have numbers (or ?) in its numeric columns, got "
-            f"{text!r} in {attribute.name!r}. Fix or drop that line, or leave the column out with "
-            f"drop=[{attribute.name!r}]."
-        )
-
-    def categories(self, j: int) -> Any:
-        """Return a column with a value for each row: numbers, texts or categories."""
-        attribute, values = self.attributes[j], self.values(j)
-        if self.rows is not None:
-            given, values = values, np.zeros(len(self.lines))
-            values[self.rows.get(j, [])] = given
-        if attribute.kind != NOMINAL:
-            return pd.Series(values, dtype=object) if attribute.kind == TEXT else values
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        return pd.Categorical.from_codes(codes, categories=pd.Index(attribute.values))
-
-    def features(self, places: list[int], Y: Any, label_names: Any) -> tuple[Any, ...]:
-        """Return sparse features, with the labelsets and the names of both."""
-        names, columns, n_rows = list[str](), list[Any](), len(self.lines)
-        for j in places:
-            attribute = self.attributes[j]
-            indicators = read_indicators(attribute.values)
-            if attribute.kind != NOMINAL or (indicators is not None and indicators[0] == 0):
-                values, rows = self.values(j), (self.rows or {}).get(j, [])
-                column = sparse.csc_matrix((values, rows, [0, len(rows)]), (n_rows, 1))
-                encoded = [(attribute.name, column)]
-            else:
-                codes = self.categories(j).codes.astype(np.int64)
-                encoded = [
-                    (name, sparse.csc_matrix(values[:, None]))
-                    for name, values in encode_nominal(
-                        attribute.name, codes, attribute.values, self.where
-                    )
-                ]
-            names += [name for name, _ in encoded]
-            columns += [column for _, column in encoded]
-        check_distinct(names)
-        X = sparse.hstack(columns, format="csc") if columns else sparse.csc_matrix((n_rows, 0))
-        X.eliminate_zeros()
-        return X.tocsr(), Y, label_names, tuple(names)
-
-
-def _dense_cells(row: str, number: int, n_columns: int, where: str) -> list[str]:
-    """Return the values of a row."""
-    if row.startswith("{"):
-        raise _bad_line(number, where, "cannot be sparse, the rows before it are not")
-    values = _split(row, number, where)
-    if len(values) != n_columns:
-        problem = f"must have a value for each of the {n_columns} attributes, it has {len(values)}"
-        raise _bad_line(number, where, problem)
-    return values
-
-
-def _sparse_cells(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
+def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
     """Return the values that a row lists by the places of their columns."""
-    if not (row.startswith("{") and row.endswith("}")):
-        raise _bad_line(number, where, "cannot be dense, the rows before it are sparse")
     listed = _split(row[1:-1], number, where) if row[1:-1].strip() else []
     cells = {}
     for cell in listed:
@@ -378,9 +219,106 @@ def _sparse_cells(row: str, number: int, n_columns: int, where: str) -> dict[int
         if not (index.isdecimal() and tokens):
             raise _bad_line(number, where, f"cannot have {_shorten(cell)} in place of `3 value`")
         cells[int(index[:10])] = tokens[0]
-    if cells and max(cells) >= n_columns:
-        problem = f"must have values of each of the {n_columns} attributes, got {max(cells)}"
+    if len(cells) < len(listed) or max(cells, default=0) >= n_columns:
+        got = ", ".join(cell.split(None, 1)[0] for cell in listed[:10])
+        problem = f"must give each of the {n_columns} attributes at most one value, got {got}"
         raise _bad_line(number, where, problem)
-    if len(cells) < len(listed):
-        raise _bad_line(number, where, "must give each attribute at most one value")
     return cells
+
+
+@dataclass(frozen=True)
+class ArffTable:
+    """The columns of an ARFF file, by name.
+
+    Parameters
+    ----------
+    attributes
+        With their values as they stand in the file.
+    lines
+        The number of each row's line.
+    is_sparse
+        Whether rows list some of their values.
+    where
+        What the file is, for messages.
+    """
+
+    attributes: dict[str, Attribute]
+    lines: list[int]
+    is_sparse: bool
+    where: str
+
+    @classmethod
+    def read(cls, rows: dict[int, str], attributes: list[Attribute], where: str) -> ArffTable:
+        """Split rows, given by their lines, into values."""
+        is_sparse, n_columns = next(iter(rows.values())).startswith("{"), len(attributes)
+        found = cls({one.name: one for one in attributes}, list(rows), is_sparse, where)
+        table = []
+        for one in attributes:
+            one.tokens, one.rows = [], []
+        for place, (number, row) in enumerate(rows.items()):
+            if (row[0] + row[-1] == "{}") != is_sparse:
+                kinds = ("sparse", "dense") if is_sparse else ("dense", "sparse")
+                problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
+                raise _bad_line(number, where, problem)
+            if is_sparse:
+                for j, token in _split_sparse(row, number, n_columns, where).items():
+                    attributes[j].tokens.append(token)
+                    attributes[j].rows.append(place)
+                continue
+            table.append(_split(row, number, where))
+            if len(table[-1]) != n_columns:
+                problem = f"must have a value for each of the {n_columns} attributes, it has "
+                raise _bad_line(number, where, f"{problem}{len(table[-1])}")
+        for one, tokens in zip(attributes, zip(*table, strict=True), strict=False):
+            one.tokens, one.rows = tokens, range(len(rows))
+        return found
+
+    def read_values(self, one: Attribute) -> Any:
+        """Return the values in the file: numbers, places of nominal ones, or texts."""
+        if one.kind == TEXT and not self.is_sparse:
+            return [_read_text(token) for token in one.tokens]
+        texts = pd.Series([_unquote(token) for token in one.tokens], dtype="str")
+        if one.kind == NOMINAL:
+            code_of = {"?": np.nan} | {value: code for code, value in enumerate(one.values)}
+            values = np.array([code_of.get(text, -1) for text in texts], dtype=np.float64)
+            is_bad = values < 0
+        else:
+            values, is_bad = read_numbers(texts)
+        if is_bad.any():
+            at = int(is_bad.argmax())
+            must = {
+                NOMINAL: f"one of the declared values ({', '.join(one.values[:10])})",
+                NUMERIC: "a finite number or ?",
+                TEXT: "a number (sparse ARFF has no strings)",
+            }
+            raise DataError(
+                f"Line {self.lines[one.rows[at]]} of {self.where} must have {must[one.kind]} in "
+                f"{one.name!r}, got {texts[at]!r}. Fix or drop that line, or leave the column out "
+                f"with drop=[{one.name!r}]."
+            )
+        return values
+
+    def column(self, name: str) -> Any:
+        """Return a column with a value for each row: numbers, texts or categories."""
+        one = self.attributes[name]
+        values = given = self.read_values(one)
+        if self.is_sparse:
+            values = np.zeros(len(self.lines))
+            values[one.rows] = given
+        if one.kind != NOMINAL:
+            return pd.Series(values, dtype=object) if isinstance(values, list) else values
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+        return pd.Categorical.from_codes(codes, categories=pd.Index(one.values))
+
+    def encode(self, name: str) -> Iterator[tuple[str, Any]]:
+        """Yield the sparse columns of a feature, one-hot where it is nominal."""
+        one = self.attributes[name]
+        indicators = read_indicators(one.values)
+        if one.kind != NOMINAL or (indicators is not None and indicators[0] == 0):
+            ends = [0, len(one.rows)]
+            column = (self.read_values(one), one.rows, ends)
+            yield name, sparse.csc_matrix(column, (len(self.lines), 1))
+            return
+        codes = self.column(name).codes.astype(np.int64)
+        for shown, values in encode_nominal(name, codes, one.values, self.where):
+            yield shown, sparse.csc_matrix(values[:, None])

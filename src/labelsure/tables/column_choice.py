@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,12 +14,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Integers, Labelsets
+from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import read_labelsets
-from labelsure.tables.files import MISSING, mark_missing
+from labelsure.tables.files import ListedCell, check_names
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -26,10 +29,57 @@ LabelChoice = int | str | Iterable[str]
 INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How files spell that an instance does not have a label, or has it."""
 
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
+"""How files spell that a value is not there, in small letters."""
+
 MIN_ROWS_OF_ID = 20
 """In fewer rows the values of an ordinary nominal feature can all be different by chance."""
 
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
+
+
+def find_missing(column: pd.Series[Any]) -> Mask:
+    """Return which values are missing, by a text that says so among others."""
+    absent: Mask = column.isna().to_numpy(dtype=bool)
+    if not (isinstance(column.dtype, pd.StringDtype) or column.dtype == object):
+        return absent
+    spelled = [isinstance(value, str) and value.strip().lower() in MISSING for value in column]
+    return absent | np.array(spelled, dtype=bool)
+
+
+def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
+    """Return the values as text without spaces around them, and which of them are missing."""
+    missing = find_missing(column)
+    values = zip(column, missing, strict=True)
+    texts = ["" if is_missing else str(value).strip() for value, is_missing in values]
+    return np.array(texts, dtype=object), missing
+
+
+def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
+    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
+    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values, np.isinf(values)
+    if isinstance(column.dtype, pd.StringDtype):
+        # Arrow is far quicker than Python one by one, with the same bits: both round correctly.
+        strings = pa.array(column, from_pandas=True)
+        with suppress(pa.ArrowInvalid):
+            numbers = pc.if_else(pc.equal(strings, ""), None, strings).cast(pa.float64())
+            values = np.array(numbers.to_numpy(zero_copy_only=False))
+            return values, np.isinf(values)
+    texts, missing = read_texts(column)
+    values = np.full(len(texts), np.nan)
+    for at in np.flatnonzero(~missing):
+        with suppress(ValueError):  # Python reads 1_000 as a number
+            values[at] = float("x" if "_" in texts[at] else texts[at])
+    return values, ~missing & ~np.isfinite(values)
+
+
+def holds_containers(column: pd.Series[Any]) -> bool:
+    """Whether some value is a list, an array or an object with keys."""
+    return column.dtype == object and any(
+        isinstance(value, (list, tuple, dict, np.ndarray, ListedCell)) for value in column
+    )
 
 
 def choose_labels(
@@ -114,36 +164,25 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     """Return label columns as zeros and ones, or name the row and column that is neither."""
     Y = np.empty(columns.shape, dtype=np.int8)
     for j, name in enumerate(columns.columns):
-        column = mark_missing(columns.iloc[:, j])
-        missing = column.isna().to_numpy()
+        column = columns.iloc[:, j]
+        missing = find_missing(column)
         if missing.any():
             raise DataError(
                 f"Every label in {where} must be given, label {str(name)!r} is missing in row "
                 f"{missing.argmax()} (rows count from 0). Fill it in or drop that row."
             )
-        values = _read_label_column(column)
-        if (values < 0).any():
-            row = int((values < 0).argmax())
+        codes, values = pd.factorize(column.map(str) if column.dtype == object else column)
+        spelled = [INDICATORS.get(str(value).strip().lower(), -1) for value in values]
+        Y[:, j] = np.array(spelled, dtype=np.int8)[codes]
+        if (Y[:, j] < 0).any():
+            row = int((Y[:, j] < 0).argmax())
             raise DataError(
                 f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
                 f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
                 f"{str(name)!r}. If that column is a feature, name the labels with `labels`; if it "
                 "holds the names of labels, say what stands between them, e.g. sep=';'."
             )
-        Y[:, j] = values
     return Y
-
-
-def _read_label_column(column: pd.Series[Any]) -> Labelsets:
-    """Return 0, 1, or -1 for what is neither."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = [INDICATORS.get(str(c).lower(), -1) for c in column.cat.categories]
-        return np.array(of_category, dtype=np.int8)[column.cat.codes.to_numpy()]
-    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
-        values = column.to_numpy()
-        return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
-    spelled = (str(value).strip().lower() for value in column)
-    return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
 
 
 def encode_nominal(
@@ -191,18 +230,8 @@ def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
         else:
             columns.append((str(name), column))
-    check_distinct([name for name, _ in columns])
+    check_names([name for name, _ in columns], f"{where}, one-hot columns among them,")
     return pd.DataFrame(dict(columns), index=frame.index)
-
-
-def check_distinct(names: list[str]) -> None:
-    """Refuse a one-hot column that has the name of another feature."""
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(
-            f"One-hot columns must have names of their own, but {twice!r} is there twice. Rename "
-            "that feature."
-        )
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -405,30 +434,26 @@ def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> lis
 def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") -> pd.Index:
     """Return the names of rows: whole numbers as such, anything else as text."""
     title = f"Column {str(column.name)!r} of {where}"
-    missing = mark_missing(column).isna().tolist()
+    missing = find_missing(column).tolist()
     if any(missing):
         raise DataError(
             f"{title} must name every row to be {what}, it is missing in row "
             f"{missing.index(True)} (rows count from 0). Fill it in or drop that row."
         )
-    values = _read_row_names(list(column))
-    first_row: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        if first_row.setdefault(value, row) != row:
-            raise DataError(
-                f"{title} must have a different value in every row to be {what}, {value!r} is in "
-                f"rows {first_row[value]} and {row} (rows count from 0). Name another column, or "
-                "leave this one out with `drop`."
-            )
-    return pd.Index(values, name=str(column.name))
-
-
-def _read_row_names(values: list[Any]) -> list[int] | list[str]:
     # 007 and 7 are different names, so text becomes a number only where nothing of it is lost.
-    texts = [
+    values: list[Any] = [
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in values
+        for value in column
     ]
-    if all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
-        return [int(text) for text in texts]
-    return texts
+    if all(_WHOLE_NUMBER.fullmatch(text) for text in values):
+        values = [int(text) for text in values]
+    index = pd.Index(values, name=str(column.name))
+    if not index.is_unique:
+        twice = values[int(index.duplicated().argmax())]
+        rows = [row for row, value in enumerate(values) if value == twice]
+        raise DataError(
+            f"{title} must have a different value in every row to be {what}, {twice!r} is in rows "
+            f"{rows[0]} and {rows[1]} (rows count from 0). Name another column, or leave this one "
+            "out with `drop`."
+        )
+    return index

@@ -14,7 +14,7 @@ from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import Indices, Integers, LabelNames, RandomState
 from labelsure.errors import InputError, missing_extra
-from labelsure.labelsets.names import align_rows, read_labelsets
+from labelsure.labelsets.names import align_rows, list_some, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
     check_shape,
@@ -202,28 +202,21 @@ def _check_features(X: Features, feature_names: Any) -> Features:
             f"`X` must have shape (n_samples, n_features), got shape {array.shape}. "
             "A single feature is one column: `X.reshape(-1, 1)`."
         )
-    columns = list(feature_names) or [f"x{j}" for j in range(array.shape[1])]
-    if len(columns) != array.shape[1]:
-        raise _make_names_error(array.shape[1], len(columns))
+    columns = list(feature_names)
+    if len(columns) != array.shape[1]:  # where there are some, they are refused below
+        columns = [f"x{j}" for j in range(array.shape[1])]
     return pd.DataFrame(array, columns=[str(column) for column in columns])
 
 
 def _read_feature_names(X: Features, feature_names: Any) -> tuple[str, ...]:
     default = names_in(X) or [f"x{j}" for j in range(X.shape[1])]
     names = tuple(str(name) for name in (feature_names or default))
-    if len(names) != X.shape[1]:
-        raise _make_names_error(X.shape[1], len(names))
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"The names of features must be distinct, got {twice!r} twice. Rename it.")
+    if len(names) != X.shape[1] or len(set(names)) < len(names):
+        raise InputError(
+            f"`feature_names` must have one name for each of the {X.shape[1]} columns of `X`, all "
+            f"different, got {list_some(names)}. Name every column, in order."
+        )
     return names
-
-
-def _make_names_error(n_features: int, n_names: int) -> InputError:
-    return InputError(
-        f"`feature_names` must have one name for each of the {n_features} columns of `X`, "
-        f"got {n_names}. Name every column, in order."
-    )
 
 
 def split_dataset(

@@ -9,7 +9,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from http.client import HTTPException
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.storage import (
-    COMPRESSIONS,
     checksum_bytes,
     decode,
     expand_path,
@@ -36,13 +34,15 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
-from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
     check_dense,
     encode_frame,
+    find_missing,
+    holds_containers,
     read_index,
     read_label_columns,
     read_labels,
@@ -53,10 +53,8 @@ from labelsure.tables.dataset import Dataset, checksum_values
 from labelsure.tables.files import (
     KINDS,
     checksum_table,
-    holds_containers,
     list_columns,
     list_index_columns,
-    mark_missing,
     read_table,
 )
 
@@ -139,22 +137,16 @@ def read_label_file(path: AnyPath) -> list[str]:
     ['red shoes', 'blue shoes']
     """
     place = expand_path(path)
-    text = decode(read_unpacked(place)).replace("\r\n", "\n")
-    names = [line.strip() for line in text.rstrip().split("\n")] if text.strip() else []
+    text = decode(read_unpacked(place)).replace("\r\n", "\n").rstrip()
+    names = [line.strip() for line in text.split("\n")]
     line_of: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
-        if not name:
+        if not name or line_of.setdefault(name, number) != number:
+            got = f"{name!r} is also in line {line_of[name]}" if name else "it is blank"
             raise DataError(
-                f"Line {number} of {place.name!r} must name a label, it is blank. Drop that line, "
-                "or name the label."
+                f"Line {number} of {place.name!r} must name a label of its own, {got}. Drop that "
+                "line, or rename the label."
             )
-        if line_of.setdefault(name, number) != number:
-            raise DataError(
-                f"Each line of {place.name!r} must name a label of its own, {name!r} is in lines "
-                f"{line_of[name]} and {number}. Rename one of them."
-            )
-    if not names:
-        raise DataError(f"The file {place.name!r} must name at least one label, it is empty.")
     return names
 
 
@@ -225,23 +217,22 @@ def read_dataset(
     choice = ColumnChoice(labels, index, drop, sep)
     given, path = path, Path(path) if is_address(path) else expand_path(path)
     suffix = suffix_of(path)
-    if suffix not in (".arff", TEXT):
-        is_several = is_address(given) or path.is_dir() or glob.has_magic(str(path))
-        if suffix not in KINDS and not is_several:
-            raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
-        data = read_table_file(given, choice)
-        return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
+    is_several = is_address(given) or path.is_dir() or glob.has_magic(str(path))
     if suffix == TEXT and choice != ColumnChoice():
         raise InputError(
             f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
             "features by number. Leave them out; `Dataset.select_labels` takes some labels."
         )
-    unpacked = read_unpacked(path)
     if suffix == TEXT:
-        data = read_sparse_text(unpacked, path.name)
-    else:
+        data = read_sparse_text(read_unpacked(path), path.name)
+    elif suffix == ".arff":
         choice = replace(choice, labels=_resolve_labels(path, choice.labels))
-        data = read_arff(unpacked, choice, path.name)
+        data = read_arff(read_unpacked(path), choice, path.name)
+    elif suffix in KINDS or is_several:
+        data = read_table_file(given, choice)
+        return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
+    else:
+        raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
     return replace(
         data, name=stem_of(path), source=path.name, checksum=checksum_bytes(read_bytes(path))
     )
@@ -249,16 +240,14 @@ def read_dataset(
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
     """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
-    if labels is None:
-        # Mulan has one xml for both parts of a data set.
+    given = None
+    if labels is None:  # Mulan has one xml for both parts of a data set
         stems = dict.fromkeys([stem_of(path), _PART.sub("", stem_of(path))])
-        for xml in (path.with_name(stem + ".xml") for stem in stems):
-            if xml.exists():
-                return frozenset(read_xml_labels(read_bytes(xml), xml.name))
-    if isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
-        xml = expand_path(labels)
-        return frozenset(read_xml_labels(read_bytes(xml), xml.name))
-    return labels
+        beside = (path.with_name(f"{stem}.xml") for stem in stems)
+        given = next((xml for xml in beside if xml.exists()), None)
+    elif isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
+        given = expand_path(labels)
+    return labels if given is None else frozenset(read_xml_labels(read_bytes(given), given.name))
 
 
 def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
@@ -272,14 +261,13 @@ def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
         )
     known = list_columns(path)
     frame = read_table(path) if known is None else None
-    names = list(frame.columns) if frame is not None else known or []
+    names = [str(name) for name in (known or () if frame is None else frame.columns)]
     saved = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
     names = [name for name in names if name not in saved]
-    assigned = choice.assign([str(name) for name in names], has_labels=False)
-    kept = {*assigned.features, choice.index}
-    columns = replace(choice, drop=()).assign([str(name) for name in names if str(name) in kept])
+    columns = choice.assign(names)
+    kept = {*columns.labels, *columns.features, columns.index}
     if frame is None:
-        frame = read_table(path, [name for name in names if str(name) in kept])
+        frame = read_table(path, [name for name in known or () if str(name) in kept])
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name in (*columns.features, *([] if columns.index is None else [columns.index])):
         if holds_containers(frame[name]):
@@ -303,7 +291,9 @@ TEXT_TABLES = (".csv", ".tsv")
 def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
     """Return a feature as numbers or truth values, if it holds such, or else as text."""
     if isinstance(column.dtype, pd.StringDtype) and is_text:
-        texts = pa.array(mark_missing(column).str.strip(), pa.string(), from_pandas=True)
+        texts = pa.array(
+            column.mask(find_missing(column), None).str.strip(), pa.string(), from_pandas=True
+        )
         for kind in (pa.int64(), pa.float64(), pa.bool_()):
             try:
                 values = texts.cast(kind)
@@ -315,7 +305,7 @@ def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
         return column.astype(np.dtype(float) if column.hasnans else plain)
     if column.dtype == object:
         return pd.Series(column.tolist(), column.index)
-    return mark_missing(column)
+    return column.mask(find_missing(column), None)
 
 
 DIGIT_TRAITS = {
@@ -362,21 +352,11 @@ def load_yeast() -> Dataset:
     try:
         from river.datasets import Yeast
     except ImportError as error:
-        raise DataError(
-            "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
-            '`pip install "labelsure[study]"`, name a folder that has yeast.arff with `data_dir`, '
-            'or pass source="openml".'
-        ) from error
+        raise missing_extra("`yeast` (or `data_dir`, or source='openml')", "study") from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
     data = read_table_file(path, ColumnChoice("Class*"))
-    return Dataset(
-        data.X,
-        data.Y,
-        data.label_names,
-        name="yeast",
-        source=f"river {version('river')}",
-        checksum=checksum_values(data.X.to_numpy(), data.Y),
-    )
+    checksum = checksum_values(data.X.to_numpy(), data.Y)
+    return replace(data, name="yeast", source=f"river {version('river')}", checksum=checksum)
 
 
 def load_simulated() -> Dataset:
@@ -472,9 +452,18 @@ def make_labelsets(
     >>> round(float(truth.marginals().sum(axis=1).mean()), 6)
     1.5
     """
-    _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
+    for name, size in (("samples", n_samples), ("labels", n_labels), ("features", n_features)):
+        read_whole_number(size, f"n_{name}")
+    for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
+    check_size(
+        8 * n_features * (n_samples + n_labels) + for_labels,
+        f"{n_samples} simulated instances with {n_features} features and {n_labels} labels",
+        "Ask for fewer.",
+    )
     cardinality = n_labels / 3 if cardinality is None else cardinality
-    _check_strengths(dependence, cardinality, noise, n_labels)
+    read_number(dependence, "dependence", -MAX_DEPENDENCE, MAX_DEPENDENCE)
+    read_number(cardinality, "cardinality", 0, n_labels, ends="()")
+    read_number(noise, "noise", 0, 1)
     from labelsure.distributions._probabilities import make_generator  # reading needs no kernels
 
     generator = make_generator(random_state)
@@ -519,24 +508,6 @@ def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> L
         order=range(n_labels),
         label_names=label_names,
     )
-
-
-def _check_sizes(**sizes: int) -> None:
-    n_samples, n_labels, n_features = (
-        read_whole_number(size, name) for name, size in sizes.items()
-    )
-    for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
-    check_size(
-        8 * n_features * (n_samples + n_labels) + for_labels,
-        f"{n_samples} simulated instances with {n_features} features and {n_labels} labels",
-        "Ask for fewer.",
-    )
-
-
-def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:
-    read_number(dependence, "dependence", -MAX_DEPENDENCE, MAX_DEPENDENCE)
-    read_number(cardinality, "cardinality", 0, n_labels, ends="()")
-    read_number(noise, "noise", 0, 1)
 
 
 DATA_VARIABLE = "LABELSURE_DATA"
@@ -687,31 +658,28 @@ def load_dataset(
     key = str(name).lower()
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
+    choice = ColumnChoice(None, index, drop)
+    entry = ENTRIES.get(key, NamedDataset(key, ""))
+    is_elsewhere = source is not None or data_dir is None
     if key in files and source in (None, "file"):
         data = read_dataset(files[key], index=index, drop=drop)
-    elif source == "file" or (source is None and data_dir is not None):
-        raise _make_absence_error(key, folder, files)
-    else:
-        choice = ColumnChoice(None, index, drop)
-        entry = ENTRIES.get(key, NamedDataset(key, ""))
-        data = _load_elsewhere(entry, choice, source)
-    return data if labels is None else data.select_labels(labels)
-
-
-def _load_elsewhere(entry: NamedDataset, choice: ColumnChoice, source: str | None) -> Dataset:
-    if entry.embedded is not None and source in (None, "embedded"):
+    elif entry.embedded is not None and source in (None, "embedded") and is_elsewhere:
         data = entry.embedded()
-        return replace(data, X=choice.choose_features(data.X, entry.name), feature_names=())
-    if entry.openml_id is not None and source in (None, "openml"):
+        data = replace(data, X=choice.choose_features(data.X, entry.name), feature_names=())
+    elif entry.openml_id is not None and source in (None, "openml") and is_elsewhere:
         bunch = _fetch(entry.name, entry.openml_id)
-        return _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
-    homes = {"embedded": entry.embedded, "openml": entry.openml_id}
-    elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
-    raise DataError(
-        f"{entry.name!r} must be read from a file{' or ' if elsewhere else ''}"
-        f"{' or '.join(elsewhere)}. Put {entry.name}.arff into a folder and name it with "
-        f"`data_dir` or the environment variable {DATA_VARIABLE}."
-    )
+        data = _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
+    else:
+        homes = {"embedded": entry.embedded, "openml": entry.openml_id}
+        elsewhere = [f' or source="{home}"' for home, there in homes.items() if there is not None]
+        parts = [stem for stem in files if stem in (f"{key}-train", f"{key}-test")]
+        hint = f" There is {' and '.join(parts)}: load each by its name." if parts else ""
+        raise DataError(
+            f"{key!r} must be read from a file{''.join(elsewhere)}. Put {key}.arff into a folder "
+            f"and name it with `data_dir` or the environment variable {DATA_VARIABLE}, got "
+            f"{str(folder)!r}.{hint}"
+        )
+    return data if labels is None else data.select_labels(labels)
 
 
 def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
@@ -736,34 +704,12 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _make_absence_error(name: str, folder: Path | None, files: Iterable[str]) -> DataError:
-    if folder is None:
-        return DataError(
-            f"{name!r} must be read from a folder, but none is named. Pass `data_dir`, or set the "
-            f"environment variable {DATA_VARIABLE}."
-        )
-    parts = [stem for stem in files if stem in (f"{name}-train", f"{name}-test")]
-    hint = f" There is {' and '.join(parts)}: load each by its name." if parts else ""
-    endings = ", ".join(["", *COMPRESSIONS]).replace(", ", f", {name}.arff")
-    return DataError(
-        f"{name!r} must be in the data folder {str(folder)!r}, but there is no {name}.arff"
-        f"{endings}.{hint} Leave `data_dir` out to take it from elsewhere."
-    )
-
-
 def _fetch(name: str, data_id: int) -> Any:
     """Return what OpenML answers, or what scikit-learn has kept of it."""
     from sklearn import datasets
 
     try:
         datasets.get_data_home()  # makes the folder
-    except OSError as error:
-        raise DataError(
-            f"scikit-learn must be able to keep {name!r} in its data home, which cannot be made "
-            f"({first_line(error)}). Set the environment variable SCIKIT_LEARN_DATA to another "
-            "folder."
-        ) from error
-    try:
         with warnings.catch_warnings():
             # scikit-learn warns at each retry; the error below says it once.
             warnings.filterwarnings("ignore", message="A network error occurred")
@@ -772,58 +718,36 @@ def _fetch(name: str, data_id: int) -> Any:
                 as_frame="auto",
                 parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
             )
-    except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
+    except Exception as error:  # of the network, of the folder, of the parser
         reason = first_line(getattr(error, "reason", None) or error)
         raise DataError(
-            f"{name!r} must be fetched from OpenML (data set {data_id}), which cannot be reached "
-            f"({reason}). Connect to the internet, or name a folder that has {name}.arff with "
-            "`data_dir` or the environment variable LABELSURE_DATA."
-        ) from error
-    except Exception as error:  # scikit-learn parses the answer, and fails in many ways
-        raise DataError(
-            f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: "
-            f"{first_line(error)}. Try again later, or read a file with `data_dir`."
+            f"{name!r} must be fetched from OpenML (data set {data_id}) into scikit-learn's data "
+            f"home, but that failed ({type(error).__name__}: {reason}). Connect to the internet, "
+            "set the environment variable SCIKIT_LEARN_DATA to a folder of yours, or name a folder "
+            f"that has {name}.arff with `data_dir` or {DATA_VARIABLE}."
         ) from error
 
 
 def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoice) -> Dataset:
     where = f"OpenML data set {data_id}"
-    labels = _find_label_columns(bunch, where)
+    if bunch.target is None or np.size(bunch.target) == 0:
+        raise DataError(f"{where} must say which columns are labels, it names none.")
+    labels = bunch.target
+    if not isinstance(labels, pd.DataFrame):
+        columns = np.asarray(labels).reshape(len(labels), -1)
+        labels = pd.DataFrame(columns, columns=list(bunch.target_names))
     Y = read_label_columns(labels, where)
     if sparse.issparse(bunch.data):
-        X, feature_names = _choose_sparse_features(bunch, choice, where)
+        names = [str(name) for name in bunch.feature_names]
+        chosen = choice.assign(names, has_labels=False)
+        check_dense(chosen, where)
+        feature_names = tuple(chosen.features)
+        X = bunch.data[:, [names.index(name) for name in feature_names]]
         values = X.data
     else:
-        frame = choice.choose_features(pd.DataFrame(bunch.data), where)
-        X = encode_frame(frame, where)
+        X = encode_frame(choice.choose_features(pd.DataFrame(bunch.data), where), where)
         feature_names = tuple(X.columns)
         values = X.select_dtypes("number").to_numpy()
-    return Dataset(
-        X,
-        Y,
-        tuple(map(str, labels.columns)),
-        feature_names,
-        name=name,
-        source=where,
-        checksum=checksum_values(np.asarray(values, dtype=np.float64), Y),
-    )
-
-
-def _choose_sparse_features(
-    bunch: Any, choice: ColumnChoice, where: str
-) -> tuple[Any, tuple[str, ...]]:
-    names = [str(name) for name in bunch.feature_names]
-    columns = choice.assign(names, has_labels=False)
-    check_dense(columns, where)
-    kept = [names.index(name) for name in columns.features]
-    return (bunch.data if len(kept) == len(names) else bunch.data[:, kept]), tuple(columns.features)
-
-
-def _find_label_columns(bunch: Any, where: str) -> pd.DataFrame:
-    target = bunch.target
-    if target is None or np.size(target) == 0:
-        raise DataError(f"{where} must say which columns are labels, it names none.")
-    if isinstance(target, pd.DataFrame):
-        return target
-    columns = np.asarray(target).reshape(len(target), -1)
-    return pd.DataFrame(columns, columns=list(bunch.target_names))
+    checksum = checksum_values(np.asarray(values, dtype=np.float64), Y)
+    label_names = tuple(map(str, labels.columns))
+    return Dataset(X, Y, label_names, feature_names, name, where, checksum)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +20,17 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.features import refuse_missing_columns
-from labelsure.tables.files import read_table, read_unit
+from labelsure.tables.files import read_table
 from labelsure.tables.inputs import InputTable
+from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
     ModelFile,
     Part,
     Progress,
     join_views,
-    list_parts,
     read_slices,
+    score_files,
     view_rows,
 )
 from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
@@ -198,6 +200,7 @@ def report_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath] = (),
     *,
+    scored: AnyPath | None = None,
     truth: AnyPath | None = None,
     label_column: str | None = None,
     sep: str | None = None,
@@ -206,51 +209,126 @@ def report_files(
     show: Sequence[str] = (),
     title: str | None = None,
     open_cost: float | None = None,
+    n_jobs: int | None = None,
     trust: Iterable[str] = (),
+    progress: Progress | None = None,
 ) -> Page:
-    """Return a page on a saved model, and on its predictions for the rows of files."""
+    """Return a page on a saved model, and on its predictions for the rows of files.
+
+    Estimates of all rows are those that `score_files` wrote, or would write; what else the page
+    shows is computed for at most 2,000 rows that chance has chosen.
+    """
     from labelsure.model._model_report import make_model_report
 
-    fitted = ModelFile.find(model, trust).load()
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
-    if truth is None:
-        batches = _predict_units(fitted, paths, id_column, csv_sep, show)
-        return make_model_report(fitted, batches, title, open_cost)
-    if len(paths) != 1:
-        raise InputError(
-            f"The truth belongs to one input, got {len(paths)}. Join the inputs, or make a page "
-            "for each."
+    if not paths:
+        return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
+    if truth is not None:
+        if len(paths) != 1 or scored is not None:
+            raise InputError(
+                f"The truth belongs to one input, got {len(paths)}, and to no scored table. Join "
+                "the inputs, or make a page for each."
+            )
+        fitted = ModelFile.find(model, trust).load()
+        names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        batch, note = _predict_with_truth(
+            fitted, paths[0], truth, show, csv_sep=csv_sep, **names_of_truth
         )
-    names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    batch, note = _predict_with_truth(
-        fitted, paths[0], truth, show, csv_sep=csv_sep, **names_of_truth
-    )
-    return make_model_report(fitted, [batch], title, open_cost, note)
+        return make_model_report(fitted, [batch], title, open_cost, note)
+    rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
+    chosen = sample_rows(rows.n_rows)
+    batches, places = [], list[Any]()
+    for part in rows.parts.values():
+        for batch, own in _predict_some(rows.model, part, part.choose(chosen), id_column, show):
+            batches.append(batch)
+            places += own
+    table = None
+    if scored is not None:
+        table = _read_scored(scored, sep, csv_sep)
+    elif len(chosen) < rows.n_rows:
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "scored"
+            lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
+            score_files(
+                model,
+                paths,
+                out,
+                csv_sep=csv_sep,
+                n_jobs=n_jobs,
+                trust=trust,
+                progress=progress,
+                **lean,
+            )
+            table = _read_scored(out, None, None)
+    if table is not None:
+        _check_scored(rows.model, table, batches, places, scored)
+    return make_model_report(rows.model, batches, title, open_cost, scored=table)
 
 
-def _predict_units(
+def _predict_some(
     model: AccuracyAwareClassifier,
-    paths: list[Any],
+    part: Part,
+    chosen: Indices,
     id_column: str | None,
-    csv_sep: str | None,
     show: Sequence[str],
-) -> Iterator[Any]:
+) -> Iterator[tuple[Any, list[tuple[str, int]]]]:
+    """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
+    import pandas as pd
+
     from labelsure.model._model_report import choose_columns
 
-    inputs = InputTable(model, id_column)
-    columns = inputs.columns
-    if columns is not None:
-        columns = [*dict.fromkeys([*columns, *show])]
-    for part in list_parts(paths, model, id_column, csv_sep) if paths else []:
-        for unit in part.slices:
-            rows = read_unit(unit, columns)
-            X, ids = inputs.read(rows, unit.where)
-            dist, Y_pred = model._predict_all(X)
-            dist = dist if ids is None else dist._with_index(ids)
-            yield dist, Y_pred, None, choose_columns(rows if show else X, show)
+    for some in read_slices(InputTable(model, id_column), part, columns=show, chosen=chosen):
+        dist, Y_pred = model._predict_all(some.X)
+        names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
+        shown = choose_columns(some.rows if show else some.X, show)
+        places = [(some.unit.source, int(row)) for row in some.rows.index]
+        yield (dist._with_index(names), Y_pred, None, shown), places
+
+
+ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
+
+
+def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.DataFrame:
+    """Return the estimates and predictions that `score_files` wrote, by file and row."""
+    import pandas as pd
+
+    columns = ["file", "row", ESTIMATED, PREDICTED]
+    table = read_table(path, columns, csv_sep)
+    refuse_missing_columns(columns, [str(name) for name in table.columns], f"{str(path)!r}")
+    if isinstance(table[PREDICTED].iloc[0], str):  # CSV has no lists
+        texts = table[PREDICTED]
+        table[PREDICTED] = [text.split(sep or NAME_SEPARATOR) if text else [] for text in texts]
+    table[ESTIMATED] = pd.to_numeric(table[ESTIMATED])
+    return table.set_index([table["file"], pd.to_numeric(table["row"])])[[ESTIMATED, PREDICTED]]
+
+
+def _check_scored(
+    model: AccuracyAwareClassifier,
+    table: pd.DataFrame,
+    batches: list[Any],
+    places: list[Any],
+    path: AnyPath | None,
+) -> None:
+    """Refuse predictions of another model or for other rows, by the rows that are scored here."""
+    estimator = model.accuracy_estimator_
+    own = np.concatenate([estimator.predict(dist, Y_pred) for dist, Y_pred, *_ in batches])
+    found = table[ESTIMATED].reindex(places).to_numpy()
+    is_other = ~(np.abs(found - own) <= TOLERANCE)
+    if is_other.any():
+        at = int(np.argmax(is_other))
+        (file, row), there = places[at], found[at]
+        said = "is not there" if np.isnan(there) else f"has {there:.6f} there and {own[at]:.6f} now"
+        raise InputError(
+            f"{str(path)!r} must be what `score` wrote for this model and input, but row {row} of "
+            f"{file!r} {said} as its estimated accuracy. Score the input again, or leave it out."
+        )
+
+
+TOLERANCE = 1e-6
+"""Between two estimates of one row: results agree to 1e-9, and text may be rounded."""
 
 
 def _predict_with_truth(

@@ -16,76 +16,26 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.labelsets.names import list_some
 from labelsure.saving import Savable
-from labelsure.tables.column_choice import MIN_ROWS_OF_ID
-from labelsure.tables.files import MISSING, holds_containers
+from labelsure.tables.column_choice import (
+    MIN_ROWS_OF_ID,
+    holds_containers,
+    read_numbers,
+    read_texts,
+)
+from labelsure.tables.files import check_names
 
 if TYPE_CHECKING:
     import pandas as pd
-
-N_NAMES_LISTED = 5
 
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 """As text files spell them, in small letters, and what they are as numbers."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
 """Numbers that a float holds; 007 is a name."""
-
-
-def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
-    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values, np.isinf(values)
-    plain = _parse_plain_numbers(column)
-    if plain is not None:
-        return plain, np.isinf(plain)
-    texts, missing = read_texts(column)
-    numbers = np.array([_parse_number(text) for text in texts], dtype=np.float64)
-    return numbers, ~missing & ~np.isfinite(numbers)
-
-
-def _parse_plain_numbers(column: pd.Series[Any]) -> Floats | None:
-    """Return the numbers of a text column as Arrow reads them, None where one is no plain number.
-
-    That is far quicker than one by one, and gives the same bits: both round correctly.
-    """
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not isinstance(column.dtype, pd.StringDtype):
-        return None
-    texts = pa.array(column, from_pandas=True)
-    try:
-        numbers = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    return np.array(numbers.to_numpy(zero_copy_only=False))
-
-
-def _parse_number(text: str) -> float:
-    """Return the number that a text spells; NaN for anything else, as for what is missing."""
-    try:
-        return float("x" if "_" in text else text)  # Python reads 1_000 as a number
-    except ValueError:
-        return float("nan")
-
-
-def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
-    """Return the values as text without spaces around them, and which of them are missing."""
-    absent = column.isna().to_numpy(dtype=bool)
-    texts = np.array(
-        ["" if gone else str(value).strip() for value, gone in zip(column, absent, strict=True)],
-        dtype=object,
-    )
-    missing = absent | np.array([text.lower() in MISSING for text in texts], dtype=bool)
-    texts[missing] = ""
-    return texts, missing
 
 
 def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
@@ -133,23 +83,18 @@ def check_frame(X: Any, where: str) -> pd.DataFrame:
             "`pd.DataFrame(array, columns=names)`."
         )
     frame: pd.DataFrame = X.set_axis([str(name) for name in X.columns], axis=1)
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(
-            f"The columns of {where} must have names of their own, {twice!r} is there twice."
-        )
+    check_names(list(frame.columns), where)
     return frame
 
 
 def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
     """Refuse a table without some of the columns that a model needs, by name."""
-    missing = [name for name in wanted if name not in set(known)]
+    has = set(known)
+    missing = [name for name in wanted if name not in has]
     if missing:
-        listed = ", ".join(repr(name) for name in missing[:N_NAMES_LISTED])
-        more = len(missing) - N_NAMES_LISTED
         raise InputError(
             f"The columns of {where} must hold those that the model was made with, in any order; "
-            f"missing are {listed}{f' and {more} more' if more > 0 else ''}. Add or rename columns."
+            f"missing are {list_some(missing)}. Add or rename columns."
         )
 
 
@@ -254,21 +199,27 @@ def infer_roles(
 
 
 def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
-    reason = _reason_against(column)
+    import pandas as pd
+
+    texts, missing = read_texts(column)
+    values, reason = texts[~missing], ""
+    numbers, is_bad = np.empty(0), np.ones(1, bool)
+    if holds_containers(column):
+        reason = "lists are no feature"
+    elif missing.all():
+        reason = "empty"
+    elif len(set(texts)) == 1:
+        reason = "constant"
+    elif pd.api.types.is_datetime64_any_dtype(column.dtype) or all(map(_DATE.fullmatch, values)):
+        reason = "dates are no feature; make numbers of them, such as a weekday or an age"
+    else:
+        numbers, is_bad = read_numbers(column)
+    if not reason and not is_bad.any():
+        if not _counts_rows(numbers):
+            return ColumnRole.of(name, NUMBER)
+        reason = "it counts the rows"
     if reason:
         return ColumnRole(name, LEFT_OUT, reason)
-    numbers, is_bad = read_numbers(column)
-    if not is_bad.any():
-        counts = _counts_rows(numbers)
-        return (
-            ColumnRole(name, LEFT_OUT, "it counts the rows")
-            if counts
-            else ColumnRole.of(name, NUMBER)
-        )
-    texts, missing = read_texts(column)
-    values = texts[~missing]
-    if all(_DATE.fullmatch(text) for text in values):
-        return ColumnRole(name, LEFT_OUT, DATES)
     n_words = float(np.mean([len(text.split()) for text in values]))
     share = len(set(values)) / len(values)
     if n_words >= MANY_WORDS or (n_words >= SEVERAL_WORDS and share > 0.5):
@@ -277,25 +228,6 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         note = f"{len(set(values))} different values in {len(values)} rows, as those of an id"
         return ColumnRole(name, LEFT_OUT, note)
     return ColumnRole.of(name, CATEGORY)
-
-
-DATES = "dates are no feature; make numbers of them, such as a weekday or an age"
-
-
-def _reason_against(column: pd.Series[Any]) -> str:
-    """Return why nothing can be learned from a column, whatever its type, or ""."""
-    import pandas as pd
-
-    if holds_containers(column):
-        return "lists are no feature"
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return DATES
-    texts, missing = read_texts(column)
-    if missing.all():
-        return "empty"
-    if len(set(texts)) == 1:
-        return "constant"
-    return ""
 
 
 def _counts_rows(numbers: Floats) -> bool:

@@ -16,7 +16,6 @@ import os
 import re
 import threading
 import zipfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from functools import lru_cache
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -32,7 +31,6 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     UnpackedFile,
     ask_store,
@@ -213,21 +211,18 @@ class Unit:
         )
 
 
-class FileKind(ABC):
+class FileKind(Protocol):
     """A kind of table file: how it is cut into units and how a unit is read."""
 
-    @abstractmethod
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Return the columns with their types, how many there are without names, or None.
 
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
 
-    @abstractmethod
     def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, numbered from 0, each of at most `rows` rows."""
 
-    @abstractmethod
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit, those columns of it that there are, whatever their index.
 
@@ -250,7 +245,7 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
         )
 
 
-def _check_names(names: Sequence[str], where: str) -> list[str]:
+def check_names(names: Sequence[str], where: str) -> list[str]:
     """Return the names of columns, unless there are too many or one is there twice."""
     check_column_count(len(names), where)
     if len(set(names)) < len(names):
@@ -260,27 +255,6 @@ def _check_names(names: Sequence[str], where: str) -> list[str]:
             "Rename one of them."
         )
     return list(names)
-
-
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
-"""How files spell that a value is not there, in small letters."""
-
-
-def mark_missing(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column in which texts that say that a value is missing are None."""
-    import pandas as pd
-
-    if not (isinstance(column.dtype, pd.StringDtype) or column.dtype == object):
-        return column
-    is_missing = [isinstance(v, str) and v.strip().lower() in MISSING for v in column]
-    return column.mask(np.array(is_missing, dtype=bool), None)
-
-
-def holds_containers(column: pd.Series[Any]) -> bool:
-    """Whether some value is a list, an array or an object with keys."""
-    return column.dtype == object and any(
-        isinstance(value, (list, tuple, dict, np.ndarray, ListedCell)) for value in column
-    )
 
 
 _LOCK = threading.RLock()
@@ -390,7 +364,7 @@ def _read_header(text: str, sep: str, file: TableFile) -> list[str]:
     values = next((line for line in lines if line), [])
     if not values:
         raise DataError(f"The file {file.name} must begin with a header line, it is empty.")
-    return _check_names([name.strip() or UNNAMED for name in values], file.name)
+    return check_names([name.strip() or UNNAMED for name in values], file.name)
 
 
 def _find_sep(content: bytes) -> str:
@@ -439,7 +413,7 @@ def _read_text(unit: Unit) -> bytes:
 
 
 @dataclass(frozen=True)
-class TextFile(FileKind):
+class TextFile:
     """CSV with a header line, every value of which is text and "" if it is not there; or JSONL.
 
     Parameters
@@ -475,20 +449,10 @@ class TextFile(FileKind):
         content = content if scan.encoding == "utf-8" else content.decode(scan.encoding).encode()
         found: dict[int, str] = {}
         frame = (_parse_csv if scan.sep else _parse_jsonl)(content, unit, columns, found)
-        lines = self.find_lines(unit, list(found))
-        bad |= {
-            row: f"line {line} {reason}"
-            for line, (row, reason) in zip(lines, found.items(), strict=True)
-        }
+        lines = find_lines(unit, [unit.first_row + row for row in found])
+        reasons = (f"line {line} {why}" for line, why in zip(lines, found.values(), strict=True))
+        bad |= dict(zip(found, reasons, strict=True))
         return frame
-
-    def find_lines(self, unit: Unit, rows: Sequence[int]) -> list[int]:
-        """Return the lines of some rows of a unit, given by position."""
-        if not rows or unit.text is None or unit.line is None:
-            return []
-        content = _read_text(unit)
-        starts = _starts_in(content, *unit.text.signs)
-        return [unit.line + content.count(b"\n", 0, int(starts[row])) for row in rows]
 
 
 def _parse_csv(
@@ -571,7 +535,7 @@ def _has_key(name: str, state: tuple[Any, ...]) -> bool:
 
 
 @dataclass(frozen=True)
-class ArrayFile(FileKind):
+class ArrayFile:
     """One array, or the rows of a sparse matrix as one column of `ListedCell`."""
 
     load: Callable[[TableFile, tuple[Any, ...]], Any]
@@ -660,14 +624,10 @@ def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     if matrix.dtype.kind not in "biuf":
         raise DataError(f"The matrix in {file.name} must hold numbers, got {matrix.dtype}.")
     matrix.sort_indices()
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    is_twice = (np.diff(row) == 0) & (np.diff(matrix.indices) == 0)
-    if is_twice.any():
-        at = int(np.flatnonzero(is_twice)[0])
+    if not matrix.has_canonical_format:
         raise DataError(
-            f"Each row of {file.name} must list a column once, row {row[at]} (rows count from 0) "
-            f"lists {matrix.indices[at]} twice. Save the matrix after `sum_duplicates`, if that is "
-            "what is meant."
+            f"Each row of {file.name} must list a column once, some list one twice. Save the "
+            "matrix after `sum_duplicates`, if that is what is meant."
         )
     return matrix
 
@@ -682,15 +642,16 @@ def _unreadable(file: TableFile, error: Exception) -> DataError:
 
 # Parquet and Feather
 
-BATCH_ROWS = 2048
-"""Rows that are decoded at a time."""
+BATCH_ROWS, STREAM_BYTES = 2048, 2**20
+"""Rows that are decoded, and bytes of a column that are read at a time: a row group may have any
+number of rows."""
 
 _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
 """How pandas calls an index without a name: row numbers are no feature, so it is left out."""
 
 
 @dataclass(frozen=True)
-class ArrowFile(FileKind):
+class ArrowFile:
     """Parquet or Feather. Types follow from its schema: integers stay such beside missing ones.
 
     Parameters
@@ -703,8 +664,8 @@ class ArrowFile(FileKind):
 
     def columns(self, file: TableFile) -> dict[str, str]:
         """Return the columns with their types."""
-        schema = self.open(file)[0]
-        return {name: str(schema.field(name).type) for name in _column_names(schema, file)}
+        schema, _ = self.open(file)
+        return {column.name: str(column.type) for column in schema}
 
     def open(self, file: TableFile) -> tuple[pa.Schema, Any]:
         """Return the schema and Arrow's reader."""
@@ -719,32 +680,29 @@ class ArrowFile(FileKind):
     def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
         """Return the units of a file, none of which reaches over the end of a row group."""
         schema, reader = self.open(file)
-        wanted = set(_choose_columns(columns, _column_names(schema, file)))
+        wanted, n_bytes = set(_choose_columns(columns, schema.names)), 0
         if self.format == "Feather":
-            batches = [reader.get_batch(group) for group in range(reader.num_record_batches)]
-            n_bytes = sum(batch.nbytes for batch in batches)
-            n_rows_of = [batch.num_rows for batch in batches]
+            groups: list[Any] = [reader.get_batch(j) for j in range(reader.num_record_batches)]
+            n_bytes = sum(group.nbytes for group in groups[:1])
         else:
             groups = [reader.metadata.row_group(j) for j in range(reader.num_row_groups)]
-            n_rows_of, n_bytes = [group.num_rows for group in groups], 0
             for place in range(groups[0].num_columns if groups else 0):
                 chunk = groups[0].column(place)
                 if chunk.path_in_schema.partition(".")[0] in wanted:
                     n_bytes += chunk.total_uncompressed_size
-            n_bytes = n_bytes * sum(n_rows_of) // max(1, n_rows_of[0] if groups else 0)
+        n_rows_of = [group.num_rows for group in groups]
         # A few bytes of Parquet can stand for any number of equal values.
-        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of)))
+        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of[:1])))
         return _cut_rows(file, n_rows_of, rows, bytes_of_row)
 
     def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
         """Return the rows of a unit."""
         schema, reader = self.open(unit.file)
-        wanted = _choose_columns(columns, _column_names(schema, unit.file))
-        none = schema.empty_table().select(wanted)
+        wanted = _choose_columns(columns, schema.names)
         key = (id(reader), unit.group, *wanted)
         try:
             with _LOCK:
-                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, none))
+                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, wanted))
                 table = rows.take(unit)
         except IndexError as error:  # there is no such group any more
             raise unit.changed() from error
@@ -757,26 +715,30 @@ class ArrowFile(FileKind):
         return arrow_to_frame(table, unit.where)
 
 
-def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
-    names = [name for name in schema.names if not _INDEX_COLUMN.fullmatch(name)]
-    return _check_names(names, file.name)
-
-
 @lru_cache(maxsize=1)  # the units of one file come one after the other
 def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[pa.Schema, Any]:
+    """Return the schema without an index that has no name, and the reader."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     source = open_native(file.path)
-    reader = pq.ParquetFile(source) if format_ == "Parquet" else pa.ipc.open_file(source)
-    return (reader.schema_arrow if format_ == "Parquet" else reader.schema), reader
+    if format_ == "Parquet":
+        reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
+        schema = reader.schema_arrow
+    else:
+        reader = pa.ipc.open_file(source)
+        schema = reader.schema
+    check_names(schema.names, file.name)
+    columns = [column for column in schema if not _INDEX_COLUMN.fullmatch(column.name)]
+    return pa.schema(columns, schema.metadata), reader
 
 
 class _GroupReader:
     """Goes through the wanted columns of one row group."""
 
-    def __init__(self, reader: Any, unit: Unit, none: pa.Table) -> None:
-        self._reader, self._rest, wanted = reader, none, none.column_names
+    def __init__(self, reader: Any, unit: Unit, wanted: list[str]) -> None:
+        self._reader, self._wanted = reader, wanted
+        self._rest: Any = ()
         if hasattr(reader, "get_batch"):
             sizes = [reader.get_batch(j).num_rows for j in range(unit.group)]
             self._batches = iter([reader.get_batch(unit.group)])
@@ -796,7 +758,7 @@ class _GroupReader:
                 batch = next(self._batches, None)
                 if batch is None:
                     raise unit.changed()
-                self._rest = pa.Table.from_batches([batch]).select(self._rest.column_names)
+                self._rest = pa.Table.from_batches([batch]).select(self._wanted)
             is_before = self.at < unit.first_row
             end = unit.first_row if is_before else unit.first_row + unit.n_rows
             taken, self._rest = self._rest.slice(0, end - self.at), self._rest.slice(end - self.at)
@@ -839,9 +801,6 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
 UNIT_ROWS = 2048
 """Rows of a unit, the least that is handed to a worker or held at a time."""
 
-MAX_UNIT_ROWS = 2**31
-"""No file that fits into memory has more, and machine integers hold it."""
-
 KINDS: dict[str, FileKind] = {
     ".csv": TextFile(),
     ".tsv": TextFile("\t"),
@@ -880,13 +839,10 @@ def list_units(
       wind rain
     2    4    1
     """
-    read_whole_number(rows, "rows")
     files = _find_files(inputs, csv_sep)
     for file in files[1:]:
         _check_same_columns(files[0], file)
-    cut = (
-        unit for file in files for unit in file.kind.cut(file, min(rows, MAX_UNIT_ROWS), columns)
-    )
+    cut = (unit for file in files for unit in file.kind.cut(file, rows, columns))
     return [replace(unit, number=number) for number, unit in enumerate(cut)]
 
 
@@ -922,10 +878,12 @@ def read_rows(
 
 def find_lines(unit: Unit, rows: Sequence[int]) -> list[int | None]:
     """Return the lines in which some rows of a unit begin; None where files have no lines."""
-    kind = unit.file.kind
-    if not isinstance(kind, TextFile):
+    if not rows or unit.text is None or unit.line is None:
         return [None] * len(rows)
-    return [*kind.find_lines(unit, [row - unit.first_row for row in rows])]
+    content = _read_text(unit)
+    starts = _starts_in(content, *unit.text.signs)
+    ends = [int(starts[row - unit.first_row]) for row in rows]
+    return [unit.line + content.count(b"\n", 0, end) for end in ends]
 
 
 def read_table(
@@ -1054,15 +1012,15 @@ def _list_local(path: Path) -> list[str]:
 
     for folder, folders, entries in os.walk(path, onerror=refuse):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
         own = [Path(folder, name) for name in sorted(entries) if name[0] not in "._"]
-        for entry in (*links, *own):
-            if not entry.is_file():
-                what = "a link to a folder" if entry.is_dir() else "a link to nothing, or a pipe"
-                raise DataError(
-                    f"The folder {str(path)!r} must hold files and folders only, {entry.name!r} is "
-                    f"{what}. Name the folders in which the files are, and move away what is none."
-                )
+        links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
+        odd = next((entry for entry in (*links, *own) if not entry.is_file()), None)
+        if odd is not None:
+            raise DataError(
+                f"The folder {str(path)!r} must hold files and folders only, {odd.name!r} is a "
+                "link to a folder or to nothing, or a pipe. Name the folders in which the files "
+                "are, and move away what is none."
+            )
         files += own
     if not files:
         raise DataError(
@@ -1140,14 +1098,12 @@ def _check_same_columns(first: TableFile, file: TableFile) -> None:
             f"The folders of a table must name the same columns, those of {first.path!r} and "
             f"{file.path!r} do not. Read them one after the other."
         )
-    expected, found = first.kind.columns(first), file.kind.columns(file)
-    if found == expected:
+    types = [first.kind.columns(first), file.kind.columns(file)]
+    if types[0] == types[1]:
         return
-    if not isinstance(found, dict) or not isinstance(expected, dict):
-        raise DataError(
-            f"All files of a table must have the same number of columns, {first.name} has "
-            f"{expected} and {file.name} has {found}."
-        )
+    expected, found = (
+        one if isinstance(one, dict) else {"the number of columns": str(one)} for one in types
+    )
     name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
     raise DataError(
         f"All files of a table must have the same columns, but {name!r} is "

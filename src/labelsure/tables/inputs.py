@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -124,43 +123,28 @@ class _NumberColumns:
     id_column = None
 
     def __init__(self, model: Any) -> None:
-        names = getattr(model, "feature_names_in_", None)
-        self._names = [] if names is None else [str(name) for name in names]
+        self.columns_read = [str(name) for name in getattr(model, "feature_names_in_", ())]
         self._n_features = getattr(model, "n_features_in_", None)
         self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
-        self.columns_read = self._names
-        roles = [ColumnRole.of(name, "number") for name in self._names]
-        self._columns = TableColumns(roles)
-        self._columns.roles_ = roles
+        self._columns = TableColumns()
+        self._columns.roles_ = [ColumnRole.of(name, "number") for name in self.columns_read]
 
     def convert(self, frame: pd.DataFrame, where: str) -> Any:
         """Return the numbers, a DataFrame if the model knows names."""
-        if not self._names:
-            return self._convert_array(frame, where)
-        numbers = self._columns.convert(frame, where)
-        self._refuse_missing(numbers, where)
-        return numbers
-
-    def _convert_array(self, frame: pd.DataFrame, where: str) -> Any:
-        if not all(isinstance(name, (int, np.integer)) for name in frame.columns):
+        numbers = frame
+        if self.columns_read:
+            numbers = self._columns.convert(frame, where)
+        elif [*frame.columns] != [*range(self._n_features or frame.shape[1])]:
             raise InputError(
-                f"The columns of {where} cannot be compared with those of the model, which was "
-                "fitted to an array without names. Save the table as .npy, or fit the model to a "
-                "DataFrame."
+                f"{where} must be an array of {self._n_features} columns without names, as in "
+                f"training, to be compared with it, got {frame.shape[1]} columns. Save the table "
+                "as .npy, or fit the model to a DataFrame."
             )
-        if self._n_features is not None and frame.shape[1] != self._n_features:
-            raise InputError(
-                f"The array in {where} must have {self._n_features} columns as in training, got "
-                f"{frame.shape[1]}."
-            )
-        self._refuse_missing(frame, where)
-        return frame.to_numpy()
-
-    def _refuse_missing(self, numbers: pd.DataFrame, where: str) -> None:
         is_bad = numbers.isna().any(axis=1)
         if is_bad.any() and not self._allows_missing:
             reason = "a number is missing, which the model does not allow"
             raise RowsError(dict.fromkeys(numbers.index[is_bad], reason), where)
+        return numbers if self.columns_read else numbers.to_numpy()
 
 
 def _find_reader(model: Any, id_column: str | None) -> Any:

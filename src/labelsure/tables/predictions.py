@@ -27,13 +27,13 @@ from labelsure.labelsets.answers import (
 )
 from labelsure.labelsets.rows import check_label_names, show_names
 from labelsure.saving import Savable
+from labelsure.tables.column_choice import read_numbers
 from labelsure.tables.features import (
     ID,
     PROBABILITY,
     ColumnRole,
     check_frame,
     raise_bad_rows,
-    read_numbers,
     refuse_missing_columns,
 )
 from labelsure.tables.files import ListedCell, stack_cells

@@ -632,18 +632,25 @@ class Slice:
 def read_slices(
     inputs: InputTable,
     part: Part,
+    *,
     columns: Iterable[str] = (),
+    chosen: Indices | None = None,
     bad: list[dict[str, Any]] | None = None,
 ) -> Iterator[Slice]:
-    """Yield the rows of a part, with some more columns; bad rows are refused, or put into `bad`."""
+    """Yield the rows of a part, or some of them, with some more columns.
+
+    Bad rows are refused, or put into `bad`.
+    """
     first_row = 0
     wanted = None if inputs.columns is None else [*dict.fromkeys((*inputs.columns, *columns))]
     for unit in part.slices:
         rows, reasons = read_rows(unit, wanted)
         if reasons and bad is None:
             raise RowsError(reasons, unit.where)
+        if chosen is not None:
+            rows = rows[np.isin(rows.index - unit.first_row + first_row, chosen)]
         try:
-            X, ids = inputs.read(rows, unit.where)
+            X, ids = inputs.read(rows, unit.where) if len(rows) else (None, None)
         except RowsError as error:
             if bad is None:
                 raise

@@ -41,15 +41,15 @@
   if (!data.batch) return;
 
   // ---- Single predictions ---------------------------------------------------------------------
-  const { instances, labels: names, columns } = data.explorer;
-  const listed = (labels) => labels.map((label) => names[label]).join(", ") || "no label";
+  const { instances, columns } = data.explorer;
+  const listed = (labels) => labels.join(", ") || "no label";
   const body = find("instances").tBodies[0];
   const asSet = (labels) => new Set(labels ?? []);
 
   const showLabels = (instance) => {
     const cell = make("td", { class: "labels", "data-value": listed(instance.predicted) });
     const truth = asSet(instance.truth), predicted = asSet(instance.predicted);
-    const add = (label, kind, said) => cell.append(make("span", { class: `tag ${kind}` }, names[label], ...(said ? [make("span", { class: "said" }, said)] : [])), " ");
+    const add = (label, kind, said) => cell.append(make("span", { class: `tag ${kind}` }, label, ...(said ? [make("span", { class: "said" }, said)] : [])), " ");
     for (const label of predicted) {
       if (!instance.truth) add(label, "", "");
       else if (truth.has(label)) add(label, "right", ", true");
@@ -67,7 +67,8 @@
     const parts = [];
     if (gone.length) parts.push(`without ${listed(gone)}`);
     if (added.length) parts.push(`with ${listed(added)}`);
-    return `${parts.join(", ")}: ${share(instance.probability, 2)} against ${share(instance.runner_up_probability, 2)}`;
+    const chance = (p) => (p >= 0.005 || p === 0 ? share(p, 2) : p.toExponential(0));
+    return `${parts.join(", ")}: ${chance(instance.probability)} against ${chance(instance.runner_up_probability)}`;
   };
 
   const showDetail = (instance) => {
@@ -75,7 +76,7 @@
     for (const [label, p] of instance.probabilities) {
       const bar = make("i");
       bar.style.width = `${100 * p}%`;
-      bars.append(make("span", {}, names[label]), make("span", { class: instance.predicted.includes(label) ? "" : "off" }, bar), make("span", {}, share(p, 2)));
+      bars.append(make("span", {}, label), make("span", { class: instance.predicted.includes(label) ? "" : "off" }, bar), make("span", {}, share(p, 2)));
     }
     const detail = make("div", { class: "detail" }, make("p", {}, "Probability of each label by the classifier; predicted ones in colour."), bars);
     if (instance.n_more) detail.append(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
@@ -100,9 +101,9 @@
     rows.set(row, instance);
     body.append(row);
   }
-  for (const label of [...new Set(instances.flatMap((i) => [...i.predicted, ...(i.truth ?? [])]))].sort((a, b) => a - b)) find("label").append(make("option", { value: label }, names[label]));
+  for (const label of [...new Set(instances.flatMap((i) => [...i.predicted, ...(i.truth ?? [])]))].sort()) find("label").append(make("option", {}, label));
 
-  const searched = (instance) => [instance.id, ...(instance.shown ?? []), ...[...instance.predicted, ...(instance.truth ?? [])].map((label) => names[label])].join("\n").toLowerCase();
+  const searched = (instance) => [instance.id, ...(instance.shown ?? []), ...instance.predicted, ...(instance.truth ?? [])].join("\n").toLowerCase();
   let now = 0; // the slider's threshold
   const isRight = (instance) => instance.truth.length === instance.predicted.length && instance.truth.every((label) => instance.predicted.includes(label));
   const filter = () => {
@@ -110,7 +111,7 @@
     let n = 0;
     for (const [row, instance] of rows) {
       const kept = (!text || searched(instance).includes(text))
-        && (label === "" || [...instance.predicted, ...(instance.truth ?? [])].includes(Number(label)))
+        && (label === "" || [...instance.predicted, ...(instance.truth ?? [])].includes(label))
         && (!verdict || (["right", "wrong"].includes(verdict) ? isRight(instance) === (verdict === "right") : row.lastChild.textContent === verdict));
       row.hidden = !kept;
       n += kept;
@@ -130,7 +131,7 @@
     for (const row of body.rows) {
       if (row.hidden) continue;
       const i = rows.get(row);
-      lines.push([i.id, ...(i.shown ?? []), i.predicted.map((l) => names[l]).join(";"), (i.runner_up ?? []).map((l) => names[l]).join(";"), i.estimated, row.lastChild.textContent, ...(hasTruth ? [i.truth.map((l) => names[l]).join(";")] : [])]);
+      lines.push([i.id, ...(i.shown ?? []), i.predicted.join(";"), (i.runner_up ?? []).join(";"), i.estimated, row.lastChild.textContent, ...(hasTruth ? [i.truth.join(";")] : [])]);
     }
     const text = lines.map((line) => line.map(asCell).join(",")).join("\r\n");
     const address = URL.createObjectURL(new Blob(["\ufeff", text, "\r\n"], { type: "text/csv" }));
