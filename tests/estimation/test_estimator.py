@@ -116,7 +116,7 @@ def test_an_estimator_of_given_decisions_wants_them_again(dist, Y):
     assert (Y_pred != dist.mode()).any()
     estimator = AccuracyEstimator("jaccard").fit(dist, Y, Y_pred)
     assert estimator.decision_ == "given"
-    with fails("`Y_pred` must be given, because the estimator was fitted to decisions that were"):
+    with fails("which are others, given as `Y_pred`, got the most probable labelsets"):
         estimator.predict(dist)
     actual = ls.accuracy(Y, Y_pred, "jaccard").mean()
     assert abs(estimator.predict(dist, Y_pred).mean() - actual) < 0.005
@@ -127,8 +127,8 @@ def test_an_estimator_of_the_mode_judges_nothing_else(dist, Y):
     assert estimator.decision_ == "mode"
     np.testing.assert_array_equal(estimator.predict(dist, dist.mode()), estimator.predict(dist))
     other = ls.decide(dist, "jaccard").labelsets
-    n_others = (other != dist.mode()).any(axis=1).sum()
-    with fails(f"must be the most probable labelsets.* {n_others} of 400 rows are others"):
+    assert (other != dist.mode()).any()
+    with fails("which are the most probable labelsets, got others, given"):
         estimator.predict(dist, other)
 
 
@@ -137,9 +137,9 @@ def test_a_table_says_how_its_decisions_were_made(dist, Y):
     mode, given = score_frame(dist, Y), score_frame(dist, Y, best)
     estimator = AccuracyEstimator("jaccard").fit(mode)
     assert estimator.decision_ == "mode"
-    with fails("decisions must be made as those that the estimator was fitted to, 'mode', got"):
+    with fails("which are the most probable labelsets, got others"):
         estimator.predict(given)
-    with fails("fitted to, 'mode', got 'given'"):
+    with fails("most probable labelsets, got others, given"):
         estimator.predict(ls.ScoreTable(given))
     unknown = given.copy()
     unknown.attrs.clear()  # as a file gives it back: the table speaks for itself

@@ -40,7 +40,6 @@ from labelsure.estimation._shift import (
 )
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import (
-    DECISION_RULE,
     ESTIMATED,
     ScoreTable,
     calibration_marginals,
@@ -56,6 +55,9 @@ if TYPE_CHECKING:
 
 COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
+
+KINDS = {"mode": "the most probable labelsets", "given": "others, given as `Y_pred`"}
+"""What kinds of decisions are called in a sentence."""
 
 N_FOLDS = 5
 MIN_FOLDED = 20  # instances, below which folds would teach nothing
@@ -315,18 +317,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 table, metric, empty=self.empty, level=level, random_state=self.random_state
             )
             found = replace(found, basis=self._basis)
-            return (
-                found
-                if shift == "ignore"
-                else self._with_shift(found, self._view_table(dist, table))
-            )
+            return found if shift == "ignore" else self._with_shift(found, self._view_table(table))
         labelled = Y_true is not None or rows is not None
         compares = shift != "ignore" and not labelled
         dist = keep_marginals(dist) if compares and self._can_compare else dist
         table, features = self._read_batch(dist, Y_pred, same=Y_true is None)
         sums = self._sum_features(features)
         if not labelled:
-            view = self._view_table(dist, table) if compares else None
+            view = self._view_table(table) if compares else None
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
         from labelsure.estimation._few_labels import read_few_labels
 
@@ -381,9 +379,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _view(self, dist: Any, Y_pred: Any = None) -> pd.DataFrame:
         """Return what is compared of a batch with the calibration set."""
         dist = keep_marginals(dist) if self._can_compare else dist
-        return self._view_table(dist, self._read_batch(dist, Y_pred)[0])
+        return self._view_table(self._read_batch(dist, Y_pred)[0])
 
-    def _view_table(self, _: Any, table: ScoreTable, rows: Indices | None = None) -> pd.DataFrame:
+    def _view_table(self, table: ScoreTable, rows: Indices | None = None) -> pd.DataFrame:
         """Return the same of a batch whose score table is made; None draws at most 2,000 rows."""
         return table._view(
             sample_rows(len(table)) if rows is None else rows, by_label=self._can_compare
@@ -493,47 +491,34 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[ScoreTable, Floats]:
         """Return the score table of a batch and its features; `same` checks the decisions."""
         self._fitted_model()  # before anything is computed
-        if same or Y_pred is None:
-            Y_pred = self._check_decisions(dist, Y_pred)
         table = self._read_table(dist, Y_pred, self.features_)
+        if same or Y_pred is None:
+            self._check_decisions(table)
         if FREQUENCY in self.features_ and self.labelset_frequencies_ is not None:
             table = self.labelset_frequencies_.add_to(table)
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         return table, feature_matrix(table, self.features_, metric, empty)
 
-    def _check_decisions(self, dist: Any, Y_pred: Any) -> Any:
-        """Return the decisions to judge, if they are made as those that were fitted to."""
-        rule = self.decision_
-        if not isinstance(dist, LabelsetDistribution):
-            own = getattr(dist, "decision_rule", None) or getattr(dist, "attrs", {}).get(
-                DECISION_RULE
-            )
-            if own is not None and own != rule:
-                raise InputError(
-                    "The table's decisions must be made as those that the estimator was fitted "
-                    f"to, {rule!r}, got {own!r}. Make the table with the same decisions."
-                )
-            return Y_pred
-        if Y_pred is None and rule != "mode":
+    def _check_decisions(self, table: ScoreTable) -> None:
+        """Refuse decisions that are not made as those that the estimator was fitted to."""
+        own, rule, decisions = table.decision_rule, self.decision_, table.decisions
+        is_same = own in (None, rule)
+        if own == "given" and decisions is not None:  # which may be the mode itself
+            is_same = rule != "mode" or not differing_rows(decisions, table._mode()).any()
+        if not is_same:
+            wanted, came = (KINDS.get(kind, repr(kind)) for kind in (rule, str(own)))
             raise InputError(
-                "`Y_pred` must be given, because the estimator was fitted to decisions that were "
-                f"given ({rule!r}), got None. Pass what was predicted for these instances."
+                "Predictions must be made as those that the estimator was fitted to, which are "
+                f"{wanted}, got {came}. Pass them as `Y_pred`, or fit with those that are to be "
+                "judged: `fit(dist, Y_true, Y_pred)`."
             )
-        if Y_pred is None or rule != "mode":
-            return Y_pred
-        n_others = int(differing_rows(dist.align(Y_pred, "Y_pred"), dist.mode()).sum())
-        if n_others:
-            raise InputError(
-                "`Y_pred` must be the most probable labelsets, to which the estimator was fitted, "
-                f"{n_others} of {len(dist)} rows are others. Leave `Y_pred` out, or fit with the "
-                "decisions that are to be judged: `fit(dist, Y_true, Y_pred)`."
-            )
-        return None
 
     def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:
         """Return what was learned about the labels of a batch, and its score table."""
         known = check_labels_are_known(dist, self.label_calibration_)
-        return known, self._read_table(dist, self._check_decisions(dist, Y_pred), ())
+        table = self._read_table(dist, Y_pred, ())
+        self._check_decisions(table)
+        return known, table
 
     def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""

@@ -405,6 +405,10 @@ class ScoreTable:
         """Whether the probability and the truth of each label are known: not of sparse labels."""
         return self.truth is not None and not self._dists[0].sparse_rows
 
+    def _mode(self) -> Labelsets:
+        """Return the most probable labelset of each row of a table of distributions, (n, L)."""
+        return stack_rows([dist.mode() for dist in self._dists])
+
     @cached_property
     def marginals(self) -> Floats:
         """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""

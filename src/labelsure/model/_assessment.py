@@ -206,7 +206,7 @@ def assess_predictions(
     found = assess_table(model, dist, table)
     if not tests_shift:
         return found
-    view = estimator._view_table(dist, table) if compares else None
+    view = estimator._view_table(table) if compares else None
     test, untested = estimator._compare_with_calibration(view)
     return replace(found, shift=test, untested=untested)
 

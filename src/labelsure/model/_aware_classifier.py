@@ -34,7 +34,14 @@ from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import (
+    as_distribution,
+    innermost,
+    is_settled,
+    known_label_names,
+    read_instances,
+    shape_for_estimator,
+)
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
@@ -105,13 +112,8 @@ from labelsure.model._calibration import (
     cut_by_groups,
     fit_clone,
     hold_out,
-    innermost,
-    is_settled,
     is_share,
-    known_label_names,
     make_folds,
-    read_instances,
-    shape_for_estimator,
     warn_of_perfection,
     warn_of_shared_rows,
     with_labelsets,
@@ -360,8 +362,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.accuracy_estimator_ = self._fit_judge(self.metric, for_estimator, seen)
         policy = self._make_policy()
         if policy is not None:
-            scores = self.accuracy_estimator_.predict(for_policy)
-            self.policy_ = policy.fit(scores, for_policy.accuracy(self.metric, self.empty))
+            estimated = self.accuracy_estimator_.predict(for_policy)
+            self.policy_ = policy.fit(estimated, for_policy.accuracy(self.metric, self.empty))
         reached = self.policy_ is not None and self.policy_.reached_
         self.guaranteed_ = bool(self._holds_out and reached)
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
@@ -413,11 +415,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             ends = np.linspace(0, n_first, N_CROSS_FITS + 1).astype(int)
             folds = [first[start:stop] for start, stop in pairwise(ends)]
             parts = [*self._cross_recalibrate(folds), *([] if splits else [later])]
-        tables = [ScoreTable.concatenate([self._score(part) for part in parts], of_one_model=True)]
+        tables = [
+            ScoreTable.concatenate([self._tabulate(part) for part in parts], of_one_model=True)
+        ]
         if len(parts) > 1:
-            tables[0]._compared_as = self._score(rows[:n_first] if splits else rows)
+            tables[0]._compared_as = self._tabulate(rows[:n_first] if splits else rows)
         if splits:
-            tables.append(self._score(later))
+            tables.append(self._tabulate(later))
         if settled:
             warn_of_perfection(tables[0], data.Y.shape[1])
         if isinstance(estimator, FrozenEstimator):
@@ -447,7 +451,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
         self.recalibration_ = self._fit_recalibration(parts)
-        table = ScoreTable.concatenate([self._score(p) for p in self._cross_recalibrate(parts)])
+        table = ScoreTable.concatenate([self._tabulate(p) for p in self._cross_recalibrate(parts)])
         return table, table, data.n_samples, LabelsetFrequencies.of(data.Y, self.label_names_)
 
     def _predict_rows(
@@ -466,7 +470,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         weights = None if weights is None else np.asarray(weights)[rows]
         return NewRows(dist, data.Y[rows], given, seen, weights)
 
-    def _score(self, rows: NewRows) -> ScoreTable:
+    def _tabulate(self, rows: NewRows) -> ScoreTable:
         """Return the score table of predictions, with expected values under every metric."""
         table = ScoreTable.from_distribution(
             rows.dist,
@@ -495,13 +499,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if found is None or not found.is_kept_ or not is_auto:
             return found
 
-        def score(part: NewRows, dist: LabelsetDistribution) -> float:
+        def total(part: NewRows, dist: LabelsetDistribution) -> float:
             Y_pred = self._choose(dist, part.given)
             Y_pred = dist.mode() if Y_pred is None else Y_pred
             values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
             return float(values.sum() if part.weights is None else part.weights @ values)
 
-        gains = [score(p, found.transform(p.dist)) - score(p, p.dist) for p in parts]
+        gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
         found.is_kept_ = sum(gains) >= 0
         return found
 
@@ -1145,7 +1149,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         }
         groups = align_values(groups, index, name="groups", beside="`X`")
         given_for = X
-        X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
+        X, truth = read_instances(X, y, self._new_estimator())
         if groups is not None and np.shape(groups) != (truth.labelsets.shape[0],):
             raise InputError(
                 f"`groups` must have one entry for each of the {truth.labelsets.shape[0]} rows, "
