@@ -48,7 +48,6 @@ from labelsure.classifiers._predictor import (
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import (
-    Recalibration,
     fit_recalibration,
     mean_interval,
 )
@@ -343,7 +342,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         data = self._read_training_data(as_batch(X), y, params, groups, Y_pred)
         self.decision_ = "given" if Y_pred is not None else _name_decision(self.decision)
         self.has_empty_ = bool((count_labels(data.Y) == 0).any())
-        self.policy_ = self.region_ = None
+        self.policy_: AcceptPolicy | None = None
+        self.region_: LabelsetRegion | None = None
         self.comparison_, self.own_differs_ = "", False
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             fit = self._fit_held_out if self._holds_out else self._fit_by_folds
@@ -398,8 +398,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         n_first = len(held_out)
         if splits or self.recalibration is not None:
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
-        self.recalibration_ = self._fit_recalibration([rows[:n_first]])
-        rows = replace(rows, dist=_make_small_dense(self._recalibrate(rows.dist)))
+        self._fit_recalibration([rows[:n_first]])
+        rows = self._decide_rows(rows)
         # Rows that a recalibration was fitted to are not new to the distributions.
         self.region_ = self._fit_region(rows if self.recalibration_ is None else rows[n_first:])
         tables = [
@@ -434,13 +434,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self._predict_rows(fitted, data, test, train)
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
-        self.recalibration_ = self._fit_recalibration(parts)
-        table = ScoreTable.concatenate(
-            [
-                self._tabulate(replace(part, dist=_make_small_dense(self._recalibrate(part.dist))))
-                for part in parts
-            ]
-        )
+        decided = self._fit_recalibration(parts)
+        table = ScoreTable.concatenate([self._tabulate(part) for part in decided])
         return table, table, data.n_samples, LabelsetFrequencies.of(data.Y, self.label_names_)
 
     def _predict_rows(
@@ -464,7 +459,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         table = ScoreTable.from_distribution(
             rows.dist,
             rows.truth,
-            self._choose(rows.dist, rows.given),
+            rows.given,
             metrics=list(dict.fromkeys([get_metric(self.metric), *METRICS.values()])),
             decision_rule=self.decision_,
         )
@@ -477,26 +472,36 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judge.reference_ = judge.estimate(table, level=self.confidence, shift="ignore")
         return judge
 
-    def _fit_recalibration(self, parts: list[NewRows]) -> Recalibration | None:
-        """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
+    def _fit_recalibration(self, parts: list[NewRows]) -> list[NewRows]:
+        """Fit the recalibration, and return the rows by it with what is predicted for them.
+
+        "auto" keeps none with which decisions become less accurate.
+        """
         is_auto = isinstance(self.recalibration, str)
-        if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
-            return None  # it has chosen already, and perhaps another kind in each fold
-        dists, truths = [part.dist for part in parts], [part.truth for part in parts]
-        weights = None if parts[0].weights is None else [part.weights for part in parts]
-        found = fit_recalibration(self.recalibration, dists, truths, weights)
+        self.recalibration_ = None
+        # A recalibrated classifier has chosen already, and perhaps another kind in each fold.
+        if not (is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier)):
+            dists, truths = [part.dist for part in parts], [part.truth for part in parts]
+            weights = None if parts[0].weights is None else [part.weights for part in parts]
+            self.recalibration_ = fit_recalibration(self.recalibration, dists, truths, weights)
+        found, after = self.recalibration_, [self._decide_rows(part) for part in parts]
         if found is None or not found.is_kept_ or not is_auto:
-            return found
+            return after
 
-        def total(part: NewRows, dist: LabelsetDistribution) -> float:
-            Y_pred = self._choose(dist, part.given)
-            Y_pred = dist.mode() if Y_pred is None else Y_pred
-            values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
-            return float(values.sum() if part.weights is None else part.weights @ values)
+        def total(rows: NewRows) -> float:
+            Y_pred = rows.dist.mode() if rows.given is None else rows.given
+            values = accuracy(rows.truth, Y_pred, self.metric, empty=self.empty)
+            return float(values.sum() if rows.weights is None else rows.weights @ values)
 
-        gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
-        found.is_kept_ = sum(gains) >= 0
-        return found
+        choices = (self._choose(part.dist, part.given) for part in parts)
+        before = [replace(part, given=Y) for part, Y in zip(parts, choices, strict=True)]
+        found.is_kept_ = sum(map(total, after)) >= sum(map(total, before))
+        return after if found.is_kept_ else [self._decide_rows(part) for part in parts]
+
+    def _decide_rows(self, rows: NewRows) -> NewRows:
+        """Return rows with recalibrated distributions and what is predicted for them."""
+        dist = _make_small_dense(self._recalibrate(rows.dist))
+        return replace(rows, dist=dist, given=self._choose(dist, rows.given))
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
         """Fit the region; none by default where labelsets are sparse, of which no array fits."""
