@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,11 @@ from labelsure._kernels.threads import one_thread
 from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
-SIZES = (1_000_000, 10_000_000)
+SIZES, N_FEW = (1_000_000, 10_000_000), 4
+"""Rows of the files whose memory is compared, and their columns: few, so that they are written and
+scored in minutes."""
+
+N_MILLION, N_COLUMNS = 1_000_000, 50
 N_WIDE, N_UNUSED = 20_000, 600
 BATCH_ROWS = 2048
 N_COMPARED, N_SHARED = 2 * BATCH_ROWS, 10 * BATCH_ROWS
@@ -31,10 +38,10 @@ LEAN = {"top": 0, "probabilities": False}
 """Settings for what `assess` itself computes, without labelsets and labels beside the predicted."""
 
 
-def make_rows(n_rows: int, seed: int) -> pd.DataFrame:
+def make_rows(n_rows: int, seed: int, n_features: int = N_FEATURES) -> pd.DataFrame:
     """Return numbers, one column for each feature."""
-    values = np.random.default_rng(seed).normal(size=(n_rows, N_FEATURES))
-    return pd.DataFrame(values, columns=[f"f{i}" for i in range(N_FEATURES)])
+    values = np.random.default_rng(seed).normal(size=(n_rows, n_features))
+    return pd.DataFrame(values, columns=[f"f{i}" for i in range(n_features)])
 
 
 def save_model(path: Path) -> ls.AccuracyAwareClassifier:
@@ -75,8 +82,8 @@ def overhead() -> Iterator[Row]:
             lambda: score("many.parquet"), lambda: score("many.parquet", 2), repeats=3
         )
     what = f"score, L={N_LABELS}, {N_CHAINS} chains"
-    yield Row(f"{what}: files / assess in memory", full / assessed, "x", 1.3)
-    yield Row(f"{what}, --top 0 --no-probabilities: the same", lean / assessed, "x", 1.3)
+    yield Row(f"{what}: files / assess in memory", full / assessed, "x", 1.25)
+    yield Row(f"{what}, --top 0 --no-probabilities: the same", lean / assessed, "x", 1.25)
     yield Row(f"{what}: rows a second and core", N_COMPARED / full, "/s", 1000, 2000, True)
     yield Row(f"{what}: two processes / one", one / two, "x", 1.7, None, True)
 
@@ -96,9 +103,12 @@ def formats() -> Iterator[Row]:
         pd.concat([rows, unused], axis=1).to_parquet(folder / "wide.parquet")
         pd.concat([rows] * 4).to_parquet(folder / "long.parquet")
 
+        outputs = count()
+
         def score(data: str, **settings: Any) -> None:
-            arguments = (folder / "model.labelsure", folder / data, folder / "out")
-            score_files(*arguments, overwrite=True, **{"n_jobs": 1, **settings})
+            # Each time another folder: parts that are there would be kept.
+            arguments = (folder / "model.labelsure", folder / data, folder / f"out{next(outputs)}")
+            score_files(*arguments, **{"n_jobs": 1, **settings})
 
         names = ("rows.csv.gz", "rows.csv", "wide.parquet", "narrow.parquet")
         # Of the core, not of the clock: whatever else the machine does.
@@ -109,7 +119,7 @@ def formats() -> Iterator[Row]:
             dask, processes = compete(
                 lambda: score("long.parquet", scheduler=cluster.scheduler_address),
                 lambda: score("long.parquet", n_jobs=2),
-                repeats=2,
+                repeats=3,
             )
     yield Row("score: CSV.gz / CSV, core time", packed / plain, "x", 1.3)
     yield Row(f"score: Parquet with {N_UNUSED} unused columns / without", wide / narrow, "x", 1.1)
@@ -124,9 +134,9 @@ def memory() -> Iterator[Row]:
     peaks = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_fast_model(folder / "model.labelsure")
+        save_fast_model(folder / "model.labelsure", N_FEW)
         for size in SIZES:
-            write_rows(folder / f"{size}.parquet", size)
+            write_rows(folder / f"{size}.parquet", size, N_FEW)
             peaks.append(peak_of_score(folder, f"{size}.parquet"))
     for size, peak in zip(SIZES, peaks, strict=True):
         yield Row(f"score: memory of one process, {size:,} rows", peak / 2**20, "MiB", 1024)
@@ -134,22 +144,42 @@ def memory() -> Iterator[Row]:
     yield Row(f"score: memory at {large} rows / at {small}", peaks[1] / peaks[0], "x", 1.1)
 
 
-def write_rows(path: Path, n_rows: int) -> None:
+def write_rows(path: Path, n_rows: int, n_features: int) -> None:
     """Write rows in groups of 100,000, one of them in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    group = pa.Table.from_pandas(make_rows(min(n_rows, 100_000), 3), preserve_index=False)
+    rows = make_rows(min(n_rows, 100_000), 3, n_features)
+    group = pa.Table.from_pandas(rows, preserve_index=False)
     with pq.ParquetWriter(path, group.schema) as writer:
         for _ in range(0, n_rows, len(group)):
             writer.write_table(group)
 
 
-def save_fast_model(path: Path) -> None:
-    """Fit independent labels, which take less time than files do, and save them."""
-    X = make_rows(2000, 0)
-    weights = np.random.default_rng(1).normal(size=(N_FEATURES, 10))
-    Y = (X.to_numpy() @ weights > 6).astype(int)
+def million() -> Iterator[Row]:
+    """Score a million rows of 50 columns with ten labels, as two processes do."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_fast_model(folder / "model.labelsure", N_COLUMNS)
+        write_rows(folder / "rows.parquet", N_MILLION, N_COLUMNS)
+        began, spent = time.perf_counter(), os.times()
+        code = "import sys; from labelsure.cli import main; sys.exit(main(sys.argv[1:]))"
+        words = ["score", "model.labelsure", "rows.parquet", "--out", "out", "--jobs", "2"]
+        subprocess.run([sys.executable, "-c", code, *words, "--quiet"], cwd=folder, check=True)
+        seconds, now = time.perf_counter() - began, os.times()
+    core = sum(now[2:4]) - sum(spent[2:4])  # of the processes that have ended
+    what = f"score: {N_MILLION:,} rows by {N_COLUMNS} columns, 10 labels, all columns of the output"
+    yield Row(
+        f"{what}, rows a second by two processes", N_MILLION / seconds, "/s", 5000, None, True
+    )
+    yield Row(f"{what}, rows a second and core", N_MILLION / core, "/s", 5000, None, True)
+
+
+def save_fast_model(path: Path, n_features: int = N_FEATURES) -> None:
+    """Fit ten independent labels, which take less time than files do, and save them."""
+    X = make_rows(2000, 0, n_features)
+    weights = np.random.default_rng(1).normal(size=(n_features, 10))
+    Y = (X.to_numpy() @ weights > n_features**0.5).astype(int)
     learner = ls.BinaryRelevance(LogisticRegression(solver="newton-cholesky"))
     ls.AccuracyAwareClassifier(learner, share=0.5, cv=0.5, random_state=0).fit(X, Y).save(path)
 
@@ -168,4 +198,9 @@ def peak_of_score(folder: Path, data: str) -> int:
     return int(done.stdout.split()[-1]) * 1024
 
 
-BENCHMARKS = {"score_overhead": overhead, "score_formats": formats, "score_memory": memory}
+BENCHMARKS = {
+    "score_overhead": overhead,
+    "score_formats": formats,
+    "score_million": million,
+    "score_memory": memory,
+}

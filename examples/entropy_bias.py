@@ -2,7 +2,8 @@
 
 Draws more and more labelsets from a chain of 20, 30 and 50 labels whose entropy is known (each
 label depends on the one before it, so a trellis has it exactly). Compares estimates from counts of
-the draws with the mean of -log P(draw). Prints a table and writes docs/images/entropy_bias.png.
+the draws with the mean of -log P(draw). Prints a table and writes
+docs/images/evidence/entropy_bias.svg.
 """
 
 from pathlib import Path
@@ -18,7 +19,10 @@ from scipy.special import expit
 
 import labelsure as ls
 
-IMAGE = Path(__file__).parents[1] / "docs" / "images" / "entropy_bias.png"
+IMAGE = Path(__file__).parents[1] / "docs" / "images" / "evidence" / "entropy_bias.svg"
+INK = "#7a7f87"  # readable on white and on black
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+GREY = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 N_LABELS = (20, 30, 50)
 N_DRAWS = (30, 100, 300, 1000, 3000, 10_000, 30_000)
 N_REPEATS = 10
@@ -66,17 +70,18 @@ def measure() -> pd.DataFrame:
 
 def plot(table: pd.DataFrame) -> None:
     """Draw one panel for each number of labels."""
-    figure, axes = plt.subplots(1, len(N_LABELS), figsize=(10, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, len(N_LABELS), figsize=(8.2, 3.4), layout="constrained")
     for axis, (n_labels, panel) in zip(axes, table.groupby("labels"), strict=True):
-        axis.axhline(panel["truth"].iloc[0], color="black", linewidth=1, label="truth")
-        for name, marker in zip(COUNTING, "os^d", strict=True):
+        axis.axhline(panel["truth"].iloc[0], color=INK, linewidth=1, label="truth")
+        for name, marker, colour in zip(COUNTING, "os^d", COLOURS, strict=True):
+            style = {"marker": marker, "markersize": 4, "color": colour}
             label = name.replace("_", "-") + " (counts)"
-            axis.plot(panel["draws"], panel[name], marker=marker, markersize=4, label=label)
+            axis.plot(panel["draws"], panel[name], label=label, **style)
         axis.errorbar(
             panel["draws"],
             panel[OURS],
             yerr=1.96 * panel["error"],
-            color="black",
+            color=INK,
             marker="x",
             linestyle="none",
             capsize=2,
@@ -87,14 +92,16 @@ def plot(table: pd.DataFrame) -> None:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     IMAGE.parent.mkdir(exist_ok=True)
-    figure.savefig(IMAGE, dpi=90)
+    figure.savefig(IMAGE, transparent=True, metadata={"Date": None})
 
 
 def main() -> None:
     """Measure, print, plot."""
     table = measure()
     print(table.round(2).to_string(index=False))
-    plot(table)
+    grey = dict.fromkeys(GREY, INK)
+    with plt.rc_context({"font.size": 9, "svg.hashsalt": "labelsure", **grey}):
+        plot(table)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation._shift import ViewSample
 from labelsure.model._model_report import make_model_report
 from labelsure.tables.estimates import report_files
 from labelsure.tables.scoring import score_files
@@ -97,22 +96,6 @@ def test_a_page_of_parts_tests_a_sample_of_all_of_them(model):
         page = make_model_report(model, parts, "x")
     assert len(caught) == 1
     assert page.data["shift"]["found"]
-
-
-def test_a_sample_of_parts_has_every_row_with_the_same_chance():
-    counts = np.zeros(5000)
-    for seed in range(20):
-        sample = ViewSample()
-        sample._rng = np.random.default_rng(seed)
-        for first in range(0, 5000, 700):
-            some = np.arange(first, min(first + 700, 5000))
-            rows, keys = sample.draw(len(some))
-            sample.add(pd.DataFrame({"row": some[rows]}), keys)
-        chosen = sample.view.values[:, 0].astype(int)
-        assert len(np.unique(chosen)) == len(chosen) == 2000
-        counts[chosen] += 1
-    shares = [part.mean() / 20 for part in np.array_split(counts, 10)]
-    assert np.abs(np.array(shares) - 0.4).max() < 0.03
 
 
 def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, monkeypatch):

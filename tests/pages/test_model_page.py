@@ -92,17 +92,24 @@ def test_the_slider_stops_at_the_policys_threshold_and_at_those_of_its_path(mode
     assert sum("uaranteed" in stop["holds"] for stop in accept["stops"].values()) == 1
 
 
+@pytest.mark.filterwarnings("ignore::labelsure.ShiftWarning")
 def test_intervals_of_the_accepted_are_those_of_a_batch_of_them(model, batch):
-    P, _ = batch
-    accept = model.report(P).data["acceptance"]
-    estimated = model.predict_accuracy(P)
-    for place, stop in accept["stops"].items():
-        taken = estimated >= accept["thresholds"][int(place)]
-        if not taken.any():
-            assert stop["interval"] is None
-            continue
-        found = model.estimate(P[taken], shift="ignore")
-        assert stop["interval"] == pytest.approx([found.low, found.high], abs=6e-4)
+    # A share is reached by the score of a calibration row, which is accepted itself.
+    for fitted, P in ((model, batch[0]), (make_model(target=None, share=0.7), draw(800, 0)[0])):
+        accept = fitted.report(P).data["acceptance"]
+        estimated = fitted.predict_accuracy(P)
+        for place, stop in accept["stops"].items():
+            taken = estimated >= accept["thresholds"][int(place)]
+            assert accept["n"][int(place)] == taken.sum()
+            if not taken.any():
+                assert stop["interval"] is None
+                continue
+            found = fitted.estimate(P[taken], shift="ignore")
+            assert [found.low, found.high] == pytest.approx(stop["interval"], abs=5.1e-4)
+            if stop["own"]:
+                first = fitted.report(P).data["answer"][1]
+                assert f"{found.low:.3f} to {found.high:.3f}" in first
+    assert (estimated == fitted.policy_.threshold_).any()
 
 
 def test_a_threshold_between_two_steps_is_there_too(batch):
@@ -245,6 +252,8 @@ def test_instances_hold_what_the_distribution_says(model, batch):
         assert entry["truth"] == named(Y.iloc[i])
         assert entry["estimated"] == round(float(found.accuracy[i]), 3)
         assert (entry["step"] >= data["acceptance"]["own"]) == found.accepted[i]
+        reached = found.accuracy[i] >= np.array(data["acceptance"]["thresholds"])
+        assert entry["step"] == np.flatnonzero(reached)[-1]
         assert dict(map(tuple, entry["probabilities"])) == {
             name: round(float(P.loc[f"t{i}", name]), 3) for name in NAMES
         }
@@ -266,6 +275,8 @@ def test_only_named_columns_of_the_input_are_in_the_file(batch):
     assert page.data["explorer"]["columns"] == ["message"]
     (text,) = page.data["explorer"]["instances"][0]["shown"]
     assert (len(text), text[-1]) == (200, "…")
+    assert explorer._cut("x" * 200) == "x" * 200
+    assert len(explorer._cut("x" * 201)) == 200
     with pytest.raises(ls.InputError, match="'massage'"):
         model.report(X, show=["massage"])
     with pytest.raises(ls.InputError, match="DataFrame"):

@@ -9,14 +9,19 @@ from joblib.parallel import get_active_backend
 
 import labelsure as ls
 from labelsure._kernels.threads import n_threads, one_blas_thread, one_thread
-from labelsure._runtime.processes import TaskFailure
-from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_every_task_comes_back_with_its_place(n_jobs):
     found = dict(run_tasks(divmod, [(7, 2), (9, 4), (5, 5)], n_jobs=n_jobs))
     assert found == {0: (3, 1), 1: (2, 1), 2: (1, 0)}
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(1, (3, 1)), (2, (4, 0))])
+def test_tasks_for_other_processes_are_prepared(n_jobs, expected):
+    found = run_tasks(divmod, [(7, 2)] * 3, n_jobs=n_jobs, prepare=lambda a, b: (a + 1, b))
+    assert dict(found) == dict.fromkeys(range(3), expected)
 
 
 def test_no_tasks():

@@ -153,7 +153,7 @@ def test_agreement_is_given_for_single_repeats_too(check, analyses):
         for _, part in analyses.correlations.query("association == 'pearson'").groupby("repeat")
     ]
     assert (signs["least"], signs["most"]) == (min(shares), max(shares))
-    assert f"| {min(alone):.4g} to {max(alone):.4g} |" in check.to_markdown()
+    assert f"| {min(alone):.4g} | {max(alone):.4g} |" in check.to_markdown()
 
 
 def test_claims_about_effects_come_with_the_papers_own_test(check, analyses):

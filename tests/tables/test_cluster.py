@@ -11,8 +11,7 @@ from scored_files import make_model, make_rows
 
 import labelsure as ls
 from labelsure._runtime import cluster as _cluster
-from labelsure._runtime.processes import TaskFailure
-from labelsure._runtime.task_pools import run_tasks
+from labelsure._runtime.processes import TaskFailure, run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
 from labelsure.tables import scoring

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.files import ListedCell, read_table
+from labelsure.tables.files import list_rows, read_table
 from labelsure.tables.predictions import LAYOUTS, all_listed_labels, find_layout
 
 NAMES = ["ant", "bee", "cat", "dog"]
@@ -165,8 +165,9 @@ def test_memory_is_in_what_is_listed():
     n, n_labels, n_listed = 500, 10**5, 20
     rng = np.random.default_rng(0)
     labels = [np.sort(rng.choice(n_labels, n_listed, replace=False)) for _ in range(n)]
-    cells = [ListedCell(some, rng.random(n_listed), n_labels) for some in labels]
-    frame = pd.DataFrame({"value": pd.Series(cells, dtype=object)})
+    starts = n_listed * np.arange(n + 1)
+    parts = (rng.random(n * n_listed), np.concatenate(labels), starts)
+    frame = pd.DataFrame({"value": list_rows(sparse.csr_array(parts, (n, n_labels)))})
     columns = columns_of(frame, n_labels)
     columns.transform(frame[:1])
     tracemalloc.start()

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -605,6 +606,51 @@ def test_row_groups_hold_many_parts(model_file, new, tmp_path, monkeypatch):
         groups = [file.metadata.row_group(j).num_rows for j in range(file.num_row_groups)]
     assert sum(groups) == N_ROWS
     assert set(groups[:-1]) == {60}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_pipe_gets_each_part_when_it_is_finished(model_file, new, tmp_path, monkeypatch, suffix):
+    pipe, whole = tmp_path / f"pipe{suffix}", tmp_path / f"whole{suffix}"
+    score(model_file, new, whole)
+    os.mkfifo(pipe)
+    has_rows, content = threading.Event(), []
+    score_part = scoring.score_part
+
+    def wait(model, part, *task):
+        assert part.number < 3 or has_rows.wait(60)
+        return score_part(model, part, *task)
+
+    def read_pipe():
+        with open(pipe, "rb") as stream:
+            while block := os.read(stream.fileno(), 2**16):
+                content.append(block)
+                if b"".join(content).count(b"\n") > 60:  # two parts
+                    has_rows.set()
+
+    monkeypatch.setattr(scoring, "score_part", wait)
+    reader = threading.Thread(target=read_pipe, daemon=True)
+    reader.start()
+    assert score(model_file, new, pipe).n_rows == N_ROWS
+    reader.join(60)
+    assert b"".join(content) == whole.read_bytes()
+
+
+def test_parts_come_in_order_whatever_finishes_first(model_file, new, tmp_path):
+    score(model_file, new, tmp_path / "parts")
+    store = parts.PartStore(tmp_path / "parts")
+    names = [f"part-0000{i}.parquet" for i in range(4)]
+    found = {name: json.loads(store.get(f"_notes/{name}.json")) for name in names}
+    notes = {}
+
+    def finish(order):
+        for at in order:
+            notes[names[at]] = found[names[at]]
+            yield names[at]
+
+    tables = scoring._read_in_order(store, finish([2, 0, 3, 1]), notes, names)
+    first_rows = [(table["row"][0].as_py(), len(notes)) for table in tables]
+    assert first_rows == [(0, 2), (30, 4), (60, 4), (90, 4)]
 
 
 def test_no_pattern_finds_the_output(model_file, new, tmp_path):

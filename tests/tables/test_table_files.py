@@ -22,7 +22,6 @@ import labelsure as ls
 from labelsure.tables import files
 from labelsure.tables.files import (
     UNIT_ROWS,
-    ListedCell,
     TableFile,
     TextScan,
     Unit,
@@ -30,7 +29,7 @@ from labelsure.tables.files import (
     load_unit,
     read_table,
     read_unit,
-    stack_cells,
+    stack_rows,
 )
 
 NAMES = ["wind", "rain", "sky"]
@@ -426,21 +425,19 @@ def test_sparse_matrices(tmp_path, layout, make):
     sparse.save_npz(path, make(dense).asformat(layout))
     units = list_units(path, rows=2)
     assert [unit.n_rows for unit in units] == [2, 1]
-    cells = [cell for unit in units for cell in read_unit(unit)["value"]]
-    assert all(isinstance(cell, ListedCell) and cell.n_columns == 4 for cell in cells)
-    np.testing.assert_array_equal(stack_cells(cells, 4).toarray(), dense)
-    assert [cell.tolist() for cell in cells[1:]] in (
-        [{"columns": [], "values": []}, {"columns": [0], "values": [0.25]}],
-        # A block keeps the zeros that it holds.
-        [{"columns": [], "values": []}, {"columns": [0, 1], "values": [0.25, 0.0]}],
-    )
+    column = pd.concat([read_unit(unit)["value"] for unit in units])
+    for rows in (slice(None), slice(1, 3), [2, 0], [1]):
+        found = stack_rows(column.iloc[rows])
+        np.testing.assert_array_equal(found.toarray(), dense[rows])
+        assert (found.dtype, found.has_canonical_format) == (np.float64, True)
+    assert stack_rows(pd.Series([[1], [2]])) is None
+    assert len(column.iloc[1]) == 0
 
 
 def test_sparse_matrices_of_a_folder(tmp_path):
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0.5, 0]]))
     sparse.save_npz(tmp_path / "b.npz", sparse.csr_array([[0, 1.0]]))
-    cells = read_table(tmp_path)["value"].tolist()
-    assert stack_cells(cells, 2).toarray().tolist() == [[0.5, 0], [0, 1]]
+    assert stack_rows(read_table(tmp_path)["value"]).toarray().tolist() == [[0.5, 0], [0, 1]]
     sparse.save_npz(tmp_path / "c.npz", sparse.csr_array([[0, 1.0, 0]]))
     with pytest.raises(ls.DataError, match="lists"):
         list_units(tmp_path)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
-from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import first_line
 from labelsure.errors import InputError
 
@@ -30,6 +30,22 @@ PACKAGES = ("labelsure", "numpy", "scipy", "scikit-learn", "numba")
 """Whose versions must be the same on all workers for the same results."""
 
 AGAIN = "Run again: what is finished is kept."
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """A task without a result, because of the worker that had it.
+
+    Parameters
+    ----------
+    error
+        The name of what was raised.
+    message
+        What happened and what to do, in a sentence.
+    """
+
+    error: str
+    message: str
 
 
 def run_on_cluster(

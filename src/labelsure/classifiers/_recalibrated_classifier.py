@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import as_distribution, read_instances, shape_for_estimator
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     check_takes_weights,
@@ -27,7 +27,6 @@ from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
     index_of_batch,
-    read_truth,
 )
 from labelsure.classifiers.recalibration import ChainDependence, Recalibration, fit_recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -138,8 +137,12 @@ class RecalibratedClassifier(LabelsetPredictor):
             if the instance was not there.
         """
         self._check_parameters()
-        index, y = index_of_batch(X, y), self._read_truth(X, y)
+        index = index_of_batch(X, y)
+        X, truth = read_instances(X, y, self._model())
         (X,) = indexable(X)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
+        y = shape_for_estimator(truth, X, with_names=True)
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, count_rows(X), index)
@@ -221,37 +224,6 @@ class RecalibratedClassifier(LabelsetPredictor):
         if isinstance(dist, IndependentLabels) or not of_labels:
             return dist
         return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
-
-    def _read_truth(self, X: Any, y: Any) -> Any:
-        """Return y in the form that models of other libraries are fitted with, its rows as in X."""
-        check_consistent_length(X, y)
-        if count_rows(X) < 2:
-            raise InputError(
-                f"`X` must have instances to learn from and others to compare with, got n_samples="
-                f"{count_rows(X)}. A few hundred show whether a recalibration helps."
-            )
-        model = self._model()
-        is_precomputed = isinstance(model, PrecomputedProbabilities)
-        names = model.label_names_of(X) if is_precomputed else None
-        if isinstance(model, FrozenEstimator):
-            names = getattr(model.estimator, "label_names_", None)
-        truth = read_truth(
-            y,
-            X,
-            label_names=names,
-            settled=self._is_settled,
-            frozen=isinstance(model, FrozenEstimator),
-        )
-        self.classes_, self.label_names_ = truth.classes, truth.label_names
-        numbers = truth.labelsets.astype(np.int64)
-        self.n_labels_ = numbers.shape[1]
-        if truth.is_vector:
-            return numbers[:, 0]
-        if truth.label_names is None:
-            return numbers
-        import pandas as pd
-
-        return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
     def _split(self, X: Any) -> Any:
         seed = make_random_state(self.random_state).randint(MAX_SEED)

@@ -292,33 +292,6 @@ def say_shift(test: ShiftTest | None, untested: str) -> str:
     return f"Not tested for shift: {untested}." if untested else ""
 
 
-class ViewSample:
-    """What is compared of rows that come in parts: at most 2,000 of all, drawn at random."""
-
-    def __init__(self) -> None:
-        self._rng = np.random.default_rng(0)
-        self._keys = np.empty(0)
-        self.view: pd.DataFrame | None = None
-
-    def draw(self, n_rows: int) -> tuple[Indices, Floats]:
-        """Return which rows of the next part to look at, and the keys that they were drawn by."""
-        keys = self._rng.random(n_rows)
-        limit = self._keys.max() if len(self._keys) == MAX_ROWS else np.inf
-        rows = np.flatnonzero(keys < limit)
-        rows = np.sort(rows[np.argsort(keys[rows])[:MAX_ROWS]])
-        return rows, keys[rows]
-
-    def add(self, view: pd.DataFrame, keys: Floats) -> None:
-        """Take the rows that were drawn, and keep those with the smallest keys of all."""
-        import pandas as pd
-
-        if self.view is not None:
-            view = pd.concat([self.view, view], ignore_index=True)
-            keys = np.concatenate([self._keys, keys])
-        kept = np.sort(np.argsort(keys)[:MAX_ROWS])
-        self.view, self._keys = view.iloc[kept], keys[kept]
-
-
 def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
     """Warn that a batch is not like the labelled instances, whose mean accuracy is given."""
     question = ""

@@ -33,7 +33,14 @@ from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import (
+    as_distribution,
+    innermost,
+    is_settled,
+    known_label_names,
+    read_instances,
+    shape_for_estimator,
+)
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
@@ -103,13 +110,8 @@ from labelsure.model._calibration import (
     cut_by_groups,
     fit_clone,
     hold_out,
-    innermost,
-    is_settled,
     is_share,
-    known_label_names,
     make_folds,
-    read_instances,
-    shape_for_estimator,
     warn_of_perfection,
     warn_of_shared_rows,
     with_labelsets,
@@ -1117,7 +1119,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         }
         groups = align_values(groups, index, name="groups", beside="`X`")
         given_for = X
-        X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
+        X, truth = read_instances(X, y, self._new_estimator())
         if groups is not None and np.shape(groups) != (truth.labelsets.shape[0],):
             raise InputError(
                 f"`groups` must have one entry for each of the {truth.labelsets.shape[0]} rows, "

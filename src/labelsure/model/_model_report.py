@@ -13,18 +13,18 @@ from scipy import sparse
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure.classifiers._adapters import is_settled
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._label_estimates import MEASURES, LabelCounts
 from labelsure.estimation._reliability import reliability
-from labelsure.estimation._shift import ShiftTest, ViewSample, say_shift
+from labelsure.estimation._shift import MAX_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import Assessment, assess_table
-from labelsure.model._calibration import is_settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ class PageRows:
         n_labels: int = model.n_labels_
         self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
         self.for_labels = RowSample(max(100, N_CELLS // n_labels))
-        self.viewed = ViewSample()
+        self.viewed = RowSample(MAX_ROWS)  # of inputs that are compared with the calibration set
         self.n_predicted = np.zeros(n_labels, dtype=np.int64)
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
@@ -136,8 +136,9 @@ class PageRows:
             part = features[found.accuracy >= stop["threshold"]]
             self.sums[i] += BatchSums.of(learned.predict(part), learned.sum_slopes(part))
         if estimator._can_compare:
-            rows, keys = self.viewed.draw(len(dist))
-            self.viewed.add(estimator._view_table(table, rows), keys)
+            self.viewed.add(
+                len(dist), lambda rows: estimator._view_table(table, rows).to_dict("records")
+            )
         predicted: Any = make_sparse(found.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
@@ -182,13 +183,16 @@ class PageRows:
 
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
+        import pandas as pd
+
         model, estimator, n = self.model, self.model.accuracy_estimator_, self.n
         noun = estimator._quantity.removeprefix("mean ")
         estimates = [
             estimator._estimate_sums(sums, level=model.confidence) if sums.n_samples else None
             for sums in self.sums
         ]
-        test, untested = estimator._compare_with_calibration(self.viewed.view)
+        view = pd.DataFrame(self.viewed.rows, dtype=np.float32) if self.viewed.rows else None
+        test, untested = estimator._compare_with_calibration(view)
         is_found = test is not None and test.found
         has_truth = bool(self._actual)
         estimated = np.concatenate(self._estimated)

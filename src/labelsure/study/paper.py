@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import permutations
 from typing import Any
@@ -308,9 +308,20 @@ class PaperCheck:
 
     def tables(self) -> Iterator[PrintedTable]:
         """Yield the comparison as tables: conclusions, summaries, numbers; misses first."""
-        yield conclusions_table(self.conclusions)
-        yield claims_table(self.conclusions)
-        yield summaries_table(self.summaries)
+        rows: list[Any] = [(c.verdict, c.statement, c.name) for c in self.conclusions]
+        columns = ["verdict", "the paper says", "name"]
+        yield _print("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns), n_text=3)
+        rows = [
+            (c.name, one.text, SIGNS[one.sign], one.estimate, one.low, one.high, one.p_value)
+            for c in self.conclusions
+            for one in c.claims
+        ]
+        columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
+        frame = pd.DataFrame(rows, columns=columns)
+        yield _print("claims", "The numbers behind them", frame, n_text=3)
+        columns = ["", "ours with the paper", "one repeat, least", "most", "trivial"]
+        frame = self.summaries.set_axis([*columns, "two of our repeats"], axis=1)
+        yield _print("summaries", "Agreement with the paper", frame)
         for name, title in TITLES.items():
             yield numbers_table(title, self.numbers[self.numbers["table"] == name])
 
@@ -370,66 +381,34 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def _shown(value: Any) -> str:
-    return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
+def _print(
+    name: str, title: str, frame: pd.DataFrame, note: str = "", n_text: int = 1
+) -> PrintedTable:
+    """Return a frame of texts and numbers as a table, with the note that belongs to it."""
+
+    def show(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
+
+    return PrintedTable(name, title, frame.map(show), note or NOTES[name], n_text=n_text)
 
 
-def _texts(rows: Iterable[Sequence[str]], columns: list[str]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=columns, dtype=str)
-
-
-def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
-    """Return verdicts and statements."""
-    rows = [[c.verdict, c.statement, c.name] for c in conclusions]
-    note = (
-        "A conclusion holds if the 95% interval over repeats of every number behind it is on the "
-        "side of 0 that the paper says, does not hold if one of them is on the other side, and is "
-        "undecided otherwise. Where the paper finds no evidence of a difference, it holds if every "
-        "interval contains 0. Intervals allow for the data that repeats of a split share; with one "
-        "repeat they are the regression's own. Not applicable: the study has data sets that are "
-        "not the paper's, or none of the numbers."
-    )
-    frame = _texts(rows, ["verdict", "the paper says", "name"])
-    return PrintedTable("conclusions", "Conclusions", frame, note, n_text=3)
-
-
-def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
-    """Return every number that a verdict rests on."""
-    rows = [
-        [
-            *(conclusion.name, claim.text, SIGNS[claim.sign]),
-            *(_shown(value) for value in (claim.estimate, claim.low, claim.high)),
-            "" if np.isnan(claim.p_value) else f"{claim.p_value:.3f}",
-        ]
-        for conclusion in conclusions
-        for claim in conclusion.claims
-    ]
-    note = (
-        "Low and high: 95% interval over repeats, which decides. p: the paper's own test, the "
-        "regression over all cells, here of the means over repeats. The interval knows how splits "
-        "of the same data differ; the regression, how data sets and classifiers do, which is more: "
-        "what stands out by the interval need not by the regression."
-    )
-    frame = _texts(rows, ["conclusion", "number", "should be", "mean", "low", "high", "p"])
-    return PrintedTable("claims", "The numbers behind them", frame, note, n_text=3)
-
-
-def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
-    """Return how far a study agrees with the paper, beside what is easily reached."""
-    rows = [
-        [
-            *(str(row.measure), _shown(row.ours), f"{_shown(row.least)} to {_shown(row.most)}"),
-            *(_shown(row.trivial), _shown(row.own)),
-        ]
-        for row in summaries.itertuples(index=False)
-    ]
-    note = (
-        "Ours: means over repeats. One repeat: the least and the most of them. Trivial: each "
-        "metric's published median for every correlation; TG lower and all others higher than HP, "
-        "always; no effect at all. Two of our repeats: mean over all pairs."
-    )
-    columns = ["", "ours with the paper", "one repeat", "trivial", "two of our repeats"]
-    return PrintedTable("summaries", "Agreement with the paper", _texts(rows, columns), note)
+NOTES = {
+    "conclusions": "A conclusion holds if the 95% interval over repeats of every number behind it "
+    "is on the side of 0 that the paper says, does not hold if one of them is on the other side, "
+    "and is undecided otherwise. Where the paper finds no evidence of a difference, it holds if "
+    "every interval contains 0. Intervals allow for the data that repeats of a split share; with "
+    "one repeat they are the regression's own. Not applicable: the study has data sets that are "
+    "not the paper's, or none of the numbers.",
+    "claims": "Low and high: 95% interval over repeats, which decides. p: the paper's own test, "
+    "the regression over all cells, here of the means over repeats. The interval knows how splits "
+    "of the same data differ; the regression, how data sets and classifiers do, which is more: "
+    "what stands out by the interval need not by the regression.",
+    "summaries": "Ours: means over repeats. One repeat: the least and the most of them. Trivial: "
+    "each metric's published median for every correlation; TG lower and all others higher than "
+    "HP, always; no effect at all. Two of our repeats: mean over all pairs.",
+}
 
 
 def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
@@ -438,14 +417,9 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
     order = numbers.assign(apart=apart, first=numbers["miss"].fillna(False).astype(bool))
     order = order.sort_values(["first", "apart"], ascending=False, kind="stable")
     judged: dict[Any, str] = {True: "miss", False: "within"}
-    rows = [
-        [
-            f"{row.row}, {row.quantity}",
-            *(_shown(v) for v in (row.published, row.ours, row.spread, row.difference)),
-            judged.get(row.miss, ""),
-        ]
-        for row in order.itertuples(index=False)
-    ]
+    columns = ["published", "ours", "spread", "difference"]
+    frame = order[columns].assign(verdict=[judged.get(miss, "") for miss in order["miss"]])
+    frame.insert(0, "", order["row"] + ", " + order["quantity"])
     found = numbers["miss"].dropna()
     note = "One repeat only: there is no spread to judge by."
     if len(found):
@@ -453,5 +427,4 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
             f"{int(found.sum())} of {len(found)} outside the 95% prediction interval for one "
             "more split, listed first; blank where there is no spread to judge by."
         )
-    columns = ["", "published", "ours", "spread", "difference", "verdict"]
-    return PrintedTable("numbers", title, _texts(rows, columns), note)
+    return _print("numbers", title, frame.reset_index(drop=True), note)

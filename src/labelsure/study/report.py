@@ -11,8 +11,8 @@ import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.pages import Page
+from labelsure._runtime.processes import run_tasks
 from labelsure._runtime.storage import write_text
-from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError

@@ -27,7 +27,7 @@ import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.processes import TaskFailure, watched_workers
+from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -39,7 +39,6 @@ from labelsure._runtime.storage import (
     remove_leftovers,
     write_text,
 )
-from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL

@@ -21,7 +21,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import read_labelsets
-from labelsure.tables.files import ListedCell, check_names
+from labelsure.tables.files import check_names, stack_rows
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -77,9 +77,9 @@ def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
 
 def holds_containers(column: pd.Series[Any]) -> bool:
     """Whether some value is a list, an array or an object with keys."""
-    return column.dtype == object and any(
-        isinstance(value, (list, tuple, dict, np.ndarray, ListedCell)) for value in column
-    )
+    kinds = (list, tuple, dict, np.ndarray)
+    is_some = column.dtype == object and any(isinstance(value, kinds) for value in column)
+    return is_some or stack_rows(column) is not None
 
 
 def choose_labels(

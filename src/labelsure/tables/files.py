@@ -46,7 +46,7 @@ from labelsure._runtime.storage import (
     suffix_of,
     without_options,
 )
-from labelsure._runtime.typing import AnyPath, Floats, Integers
+from labelsure._runtime.typing import AnyPath, Integers
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, TooLargeError
 
 if TYPE_CHECKING:
@@ -54,55 +54,45 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, eq=False)
-class ListedCell:
-    """What one row of a sparse matrix lists.
+_PLACE = "column of "
+"""How the type of a sparse column calls its places; the number of columns follows."""
 
-    Parameters
-    ----------
-    columns
-        The numbers of the columns, rising.
-    values
-        One for each of these.
-    n_columns
-        How many columns there are in all.
+
+def list_rows(matrix: Any) -> pd.Series[Any]:
+    """Return the rows of a CSR matrix as one column: Arrow's lists have the same layout.
 
     Examples
     --------
-    >>> ListedCell(np.array([3, 7]), np.array([0.5, 1.0]), 100).tolist()
-    {'columns': [3, 7], 'values': [0.5, 1.0]}
+    >>> column = list_rows(sparse.csr_array([[0, 0.5], [0, 0]]))
+    >>> column.tolist()
+    [[{'column of 2': 1, 'value': 0.5}], []]
+    >>> stack_rows(column[1:]).toarray()
+    array([[0., 0.]])
     """
+    import pandas as pd
+    import pyarrow as pa
 
-    columns: Integers
-    values: Floats
-    n_columns: int
-
-    def tolist(self) -> dict[str, list[Any]]:
-        """Return it as plain values, as NumPy calls it."""
-        return {"columns": self.columns.tolist(), "values": self.values.tolist()}
+    values = [pa.array(matrix.indices, pa.int64()), pa.array(matrix.data.astype(np.float64))]
+    pairs = pa.StructArray.from_arrays(values, [f"{_PLACE}{matrix.shape[1]}", "value"])
+    lists = pa.LargeListArray.from_arrays(pa.array(matrix.indptr, pa.int64()), pairs)
+    return pd.Series(lists, dtype=pd.ArrowDtype(lists.type))
 
 
-def stack_cells(cells: Sequence[ListedCell], n_columns: int) -> Any:
-    """Return rows as one CSR array of floats.
+def stack_rows(column: pd.Series[Any]) -> csr_array | None:
+    """Return what `list_rows` made as a CSR array of floats; None for another column."""
+    import pyarrow as pa
 
-    Examples
-    --------
-    >>> nothing = np.empty(0, dtype=int)
-    >>> cells = [ListedCell(np.array([2]), np.array([0.5]), 4), ListedCell(nothing, nothing, 4)]
-    >>> stack_cells(cells, 4).toarray()
-    array([[0. , 0. , 0.5, 0. ],
-           [0. , 0. , 0. , 0. ]])
-    """
-    starts = np.concatenate([[0], np.cumsum([len(cell.columns) for cell in cells], dtype=np.int64)])
-    columns = [cell.columns for cell in cells] or [np.empty(0, np.int64)]
-    values = [cell.values for cell in cells] or [np.empty(0)]
-    integers = get_index_dtype(maxval=max(n_columns, int(starts[-1])))
-    parts = (
-        np.concatenate(values).astype(np.float64),
-        np.concatenate(columns).astype(integers),
-        starts.astype(integers),
-    )
-    return csr_array(parts, shape=(len(cells), n_columns))
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    if kind is None or not pa.types.is_large_list(kind) or _PLACE not in str(kind):
+        return None
+    lists = pa.Table.from_pandas(column.to_frame("rows"), preserve_index=False).column(0)
+    lists = lists.combine_chunks()
+    starts, pairs = lists.offsets.to_numpy(), lists.flatten()
+    n_columns = int(kind.value_type.field(0).name.removeprefix(_PLACE))
+    places, values = (pairs.field(j).to_numpy(zero_copy_only=False) for j in (0, 1))
+    integers = get_index_dtype(maxval=max(n_columns, len(places)))
+    parts = (values, places.astype(integers), (starts - starts[0]).astype(integers))
+    return csr_array(parts, shape=(len(lists), n_columns))
 
 
 VALUE_COLUMN = "value"
@@ -536,7 +526,7 @@ def _has_key(name: str, state: tuple[Any, ...]) -> bool:
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """One array, or the rows of a sparse matrix as one column of `ListedCell`."""
+    """One array, or the rows of a sparse matrix as one column of lists."""
 
     load: Callable[[TableFile, tuple[Any, ...]], Any]
 
@@ -560,10 +550,7 @@ class ArrayFile:
         array = self.load(unit.file, unit.file.state)
         rows: Any = array[unit.first_row : unit.first_row + unit.n_rows]
         if sparse.issparse(array):
-            ends = pairwise(rows.indptr.tolist())
-            places, data, n_columns = rows.indices.astype(np.int64), rows.data, rows.shape[1]
-            cells = [ListedCell(places[i:j], data[i:j], n_columns) for i, j in ends]
-            frame = pd.DataFrame({VALUE_COLUMN: pd.Series(cells, dtype=object)})
+            frame = pd.DataFrame({VALUE_COLUMN: list_rows(rows)})
         elif array.ndim == 2:
             frame = pd.DataFrame(np.array(rows, dtype=rows.dtype.newbyteorder("=")))
         else:

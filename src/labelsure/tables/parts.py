@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from labelsure._runtime.processes import run_tasks
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -23,7 +24,6 @@ from labelsure._runtime.storage import (
     remove_leftovers,
     write_whole,
 )
-from labelsure._runtime.task_pools import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,7 +37,7 @@ from labelsure.tables.features import (
     raise_bad_rows,
     refuse_missing_columns,
 )
-from labelsure.tables.files import ListedCell, stack_cells
+from labelsure.tables.files import list_rows, stack_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,10 +102,11 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
         )
     if all(isinstance(name, (int, np.integer)) for name in others):
         return Layout(POSITIONS)
+    for name in others:
+        matrix = stack_rows(frame[name].iloc[:1])
+        if matrix is not None:
+            return Layout(LISTED, str(name), n_labels=matrix.shape[1])
     first = {str(name): parse_cell(frame[name].iloc[0]) for name in others}
-    for name, value in first.items():
-        if isinstance(value, ListedCell):
-            return Layout(LISTED, name, n_labels=value.n_columns)
     if isinstance(first.get(LABELS), list) and isinstance(first.get(SCORES), list):
         return Layout(LISTS, label_names=tuple(map(str, first[LABELS])))
     named = [name for name in (*ANSWER_NAMES, *SCORE_NAMES) if name in first]
@@ -160,70 +162,8 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
     )
 
 
-class LabelPlaces:
-    """Where each label stands: what readers of cells look names up in.
-
-    Parameters
-    ----------
-    label_names
-        The labels; None where they have no names.
-    n_labels
-        How many there are.
-    logits
-        Whether scores are logits; otherwise they must lie in [0, 1].
-
-    Examples
-    --------
-    >>> LabelPlaces(["cat", "dog"], 2, logits=False).find("dog")
-    1
-    """
-
-    def __init__(self, label_names: Sequence[str] | None, n_labels: int, *, logits: bool) -> None:
-        self.names, self.n_labels, self.logits = label_names, n_labels, logits
-        self._places = {name: j for j, name in enumerate(label_names or ())}
-
-    def __len__(self) -> int:
-        return self.n_labels
-
-    def find(self, label: str) -> int:
-        """Return the place of a label, or raise a ValueError."""
-        if label in self._places:
-            return self._places[label]
-        raise ValueError(
-            f"the label {label!r} is none of the model's {len(self)}; name all labels when the "
-            "model is made, with `labels`"
-        )
-
-    def make_cell(self, places: Sequence[int], scores: Sequence[float]) -> ListedCell:
-        """Return labels by place with their scores, or raise a ValueError for what is wrong."""
-        columns, values = np.array(places, np.int64), np.array(scores, np.float64)
-        order = np.argsort(columns, kind="stable")
-        cell = ListedCell(columns[order], values[order], len(self))
-        twice = np.flatnonzero(np.diff(cell.columns) == 0)
-        if len(twice):
-            (label,) = show_names(self.names, cell.columns[twice[:1]])
-            raise ValueError(f"the label {label!r} has two scores")
-        return self.check_scores(cell)
-
-    def check_scores(self, cell: ListedCell) -> ListedCell:
-        """Return a cell whose scores are such, or raise a ValueError for the first that is not."""
-        is_bad = ~np.isfinite(cell.values)
-        if not self.logits:
-            is_bad |= (cell.values < 0) | (cell.values > 1)
-        if is_bad.any():
-            at = int(np.flatnonzero(is_bad)[0])
-            (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
-            must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
-            hint = "; logits are read with `kind`"
-            raise ValueError(
-                f"the score of {label!r} must {must}, got {value:g}"
-                f"{hint if np.isfinite(value) else ''}"
-            )
-        return cell
-
-
-def read_listed_pairs(value: Any, places: LabelPlaces) -> ListedCell:
-    """Return what a cell with pairs of label and score lists."""
+def _read_listed_pairs(value: Any, places: Mapping[str, int]) -> dict[int, float]:
+    """Return the scores that a cell lists with their labels, by the places of these."""
     parsed = parse_cell(value)
     pairs = [] if parsed in ([], {}) else find_pairs(parsed)
     if pairs is None:
@@ -234,16 +174,18 @@ def read_listed_pairs(value: Any, places: LabelPlaces) -> ListedCell:
     return _read_pairs(pairs, places)
 
 
-def _read_pairs(pairs: list[tuple[str, Any]], places: LabelPlaces) -> ListedCell:
-    scores = [read_score(score, label) for label, score in pairs]
-    return places.make_cell([places.find(label) for label, _ in pairs], scores)
-
-
-def read_listed_row(value: Any, places: LabelPlaces) -> ListedCell:
-    """Return a row of a sparse matrix whose scores are such."""
-    if not isinstance(value, ListedCell):
-        raise ValueError(f"it must be a row of a sparse matrix, got {show_value(value)}")
-    return places.check_scores(value)
+def _read_pairs(pairs: list[tuple[str, Any]], places: Mapping[str, int]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for label, score in pairs:
+        if label not in places:
+            raise ValueError(
+                f"the label {label!r} is none of the model's {len(places)}; name all labels when "
+                "the model is made, with `labels`"
+            )
+        if places[label] in found:
+            raise ValueError(f"the label {label!r} has two scores")
+        found[places[label]] = read_score(score, label)
+    return dict(sorted(found.items()))
 
 
 def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
@@ -376,7 +318,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         converted = self.convert(X)
         if self.is_sparse:
-            return stack_cells(list(converted[LISTED_SCORES]), self.n_labels_)
+            return stack_rows(converted[LISTED_SCORES])
         if self.layout != ANSWERS:
             return converted if self.label_names_ is not None else converted.to_numpy()
         cells = list(converted[VOTES])
@@ -451,22 +393,30 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
 
         refuse_missing_columns(self.columns_read, list(frame.columns), where)
         if self.layout == LISTED:
-            self._check_width(frame[str(self.column)], where)
-        places = LabelPlaces(self.label_names_, self.n_labels_, logits=self.logits)
-        read = {CELLS: read_listed_pairs, LISTS: _read_pairs, LISTED: read_listed_row}
-        cells = _read_rows(frame, reasons, read[self.layout], self.columns_read, places)
+            matrix = stack_rows(frame[str(self.column)])
+            if matrix is None or matrix.shape[1] != self.n_labels_:
+                raise InputError(
+                    f"The sparse matrix in {where} must have {self.n_labels_} columns, one for "
+                    f"each label, got {'no matrix' if matrix is None else matrix.shape[1]}."
+                )
+        else:
+            read = _read_listed_pairs if self.layout == CELLS else _read_pairs
+            places = {name: j for j, name in enumerate(self.label_names_ or ())}
+            cells = _read_rows(frame, reasons, read, self.columns_read, places)
+            raise_bad_rows(reasons, where)
+            data = [score for cell in cells for score in cell.values()]
+            listed = [place for cell in cells for place in cell]
+            starts = np.cumsum([0, *map(len, cells)])
+            matrix = csr_array((data, listed, starts), (len(cells), self.n_labels_))
+        scores = matrix.data
+        is_bad = ~np.isfinite(scores) | ((not self.logits) & ((scores < 0) | (scores > 1)))
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        for at in np.flatnonzero(is_bad).tolist():
+            (label,) = show_names(self.label_names_, matrix.indices[[at]])
+            reason = _reason_against(label, float(scores[at]))
+            reasons.setdefault(frame.index[rows[at]], reason)
         raise_bad_rows(reasons, where)
-        return pd.DataFrame({LISTED_SCORES: pd.Series(cells, frame.index, dtype=object)})
-
-    def _check_width(self, cells: Any, where: str) -> None:
-        """Refuse a sparse matrix of other labels: all its rows have the same number."""
-        n_labels = self.n_labels_
-        widths = {cell.n_columns for cell in cells if isinstance(cell, ListedCell)}
-        if widths - {n_labels}:
-            raise InputError(
-                f"The sparse matrix in {where} must have {n_labels} columns, one for each label, "
-                f"got {max(widths - {n_labels})}."
-            )
+        return pd.DataFrame({LISTED_SCORES: list_rows(matrix).set_axis(frame.index)})
 
     def _is_converted(self, frame: pd.DataFrame) -> bool:
         if self.is_sparse:
@@ -559,8 +509,10 @@ def _read_rows(
 
 def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any, str]) -> None:
     for at, j in np.argwhere((scores < 0) | (scores > 1)).tolist():
-        reasons.setdefault(
-            index[at],
-            f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `kind`",
-        )
+        reasons.setdefault(index[at], _reason_against(names[j], scores[at, j]))
+
+
+def _reason_against(label: str, score: float) -> str:
+    if not np.isfinite(score):
+        return f"the score of {label!r} must be a finite number, got {score:g}"
+    return f"the score of {label!r} must lie in [0, 1], got {score:g}; logits are read with `kind`"

@@ -17,7 +17,7 @@ import numpy as np
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime.arguments import read_whole_number
-from labelsure._runtime.processes import TaskFailure, watched_workers
+from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
 from labelsure._runtime.storage import (
     FinishedOutput,
     check_outputs,
@@ -30,7 +30,6 @@ from labelsure._runtime.storage import (
     without_options,
     write_output,
 )
-from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
@@ -235,13 +234,7 @@ def score_frame(
 
 
 def score_schema(
-    model: AnyPath | AccuracyAwareClassifier,
-    frame: Any = None,
-    *,
-    id_column: str | None = None,
-    top: int = 3,
-    probabilities: bool | None = None,
-    open_cost: float | None = None,
+    model: AnyPath | AccuracyAwareClassifier, frame: Any = None, **settings: Any
 ) -> pa.Schema:
     """Return the columns and types of what `score_frame` returns, as an Arrow schema.
 
@@ -252,8 +245,8 @@ def score_schema(
     frame
         Rows of the input, of which none is needed: whether there are identifiers, and whether they
         are whole numbers, follows from its columns. None for an input without identifiers.
-    id_column, top, probabilities, open_cost
-        As for `score_frame`.
+    **settings
+        `id_column`, `top`, `probabilities` and `open_cost` as for `score_frame`.
 
     Examples
     --------
@@ -265,8 +258,8 @@ def score_schema(
     >>> score_schema(model, top=1).names[-4:]
     ['top_1', 'top_1_probability', 'probability_y0', 'probability_y1']
     """
-    settings = ScoreSettings(id_column, top, probabilities, open_cost)
-    return _make_schema(_load_model(model), None if frame is None else _to_pandas(frame), settings)
+    rows = None if frame is None else _to_pandas(frame)
+    return _make_schema(_load_model(model), rows, ScoreSettings(**settings))
 
 
 def score_dask(
@@ -719,49 +712,32 @@ def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
     return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
 
 
-@dataclass(frozen=True)
-class PartJob:
-    """What a worker has to know to score a part.
+def score_part(
+    model: AccuracyAwareClassifier,
+    part: Part,
+    store: PartStore,
+    name: str,
+    key: str,
+    settings: ScoreSettings,
+    audited: Indices | None,
+    compared: Indices,
+    sets_aside: bool,
+) -> dict[str, Any]:
+    """Score a part, write it to the store under a name and with a key, and return its notes.
 
-    Parameters
-    ----------
-    name
-        Of what is written.
-    store, key
-        Where it is written, and what all that it depends on comes to.
-    settings
-        Of the table.
-    audited
-        The rows of the part that chance has chosen, from its first; None without an audit.
-    compared
-        The rows of the part that are compared with the calibration set, likewise.
-    sets_aside
-        Whether bad rows are set aside instead of refused.
+    Of `audited` and `compared` rows it notes which are here, and what is compared of them; bad rows
+    are set aside or refused.
     """
-
-    name: str
-    store: PartStore
-    key: str
-    settings: ScoreSettings
-    audited: Indices | None
-    compared: Indices
-    sets_aside: bool
-
-
-def score_part(model: AccuracyAwareClassifier, part: Part, job: PartJob) -> dict[str, Any]:
-    """Score a part, write it and return its notes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     tables, views, unseen, odd = [], [], dict[str, str](), OddAnswers()
-    inputs = InputTable(model, job.settings.id_column)
-    bad: list[dict[str, Any]] | None = [] if job.sets_aside else None
+    inputs = InputTable(model, settings.id_column)
+    bad: list[dict[str, Any]] | None = [] if sets_aside else None
     for some in read_slices(inputs, part, bad=bad):
-        schema = _make_schema(model, some.rows, job.settings)
+        schema = _make_schema(model, some.rows, settings)
         try:
-            frame, found = _score_rows(
-                model, some.X, some.ids, some.rows.index, schema, job.settings
-            )
+            frame, found = _score_rows(model, some.X, some.ids, some.rows.index, schema, settings)
         except LabelsureError:
             raise
         except Exception as error:  # of whatever model is inside
@@ -771,19 +747,19 @@ def score_part(model: AccuracyAwareClassifier, part: Part, job: PartJob) -> dict
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         place = int(some.ids is not None)
         identity = {"file": pa.array([some.unit.source] * len(frame)), "row": pa.array(frame.index)}
-        if job.audited is not None:
-            identity["audit"] = pa.array(np.isin(some.positions, job.audited))
-        for name, values in reversed(identity.items()):
-            table = table.add_column(place, name, values)
+        if audited is not None:
+            identity["audit"] = pa.array(np.isin(some.positions, audited))
+        for column, values in reversed(identity.items()):
+            table = table.add_column(place, column, values)
         tables.append(table.replace_schema_metadata(None))
-        compared = np.flatnonzero(np.isin(some.positions, job.compared))
-        views.append(view_rows(model, found.distribution, found.Y_pred, compared))
+        viewed = np.flatnonzero(np.isin(some.positions, compared))
+        views.append(view_rows(model, found.distribution, found.Y_pred, viewed))
         unseen |= inputs.find_unseen(some.X)
         odd += inputs.count_odd_answers(some.rows)
     table, view = pa.concat_tables(tables) if tables else None, join_views(views)
     accept = None if table is None or table["accept"].null_count else table["accept"]
     notes = {
-        "key": job.key,
+        "key": key,
         "n_rows": 0 if table is None else len(table),
         "n_bad": len(bad or ()),
         "n_accepted": None if accept is None else pc.sum(accept).as_py(),
@@ -793,7 +769,7 @@ def score_part(model: AccuracyAwareClassifier, part: Part, job: PartJob) -> dict
         "view": None if view is None else view.to_dict("list"),
         "bad_rows": bad or [],
     }
-    return job.store.write(job.name, b"" if table is None else encode_parquet(table), notes)
+    return store.write(name, b"" if table is None else encode_parquet(table), notes)
 
 
 # Runs
@@ -925,21 +901,15 @@ def score_files(
         if set_aside is not None:
             set_aside.find(overwrite=overwrite)
         key = checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
-        jobs = {
-            name: PartJob(
-                name,
-                PartStore(store.place),
-                key,
-                settings,
-                None if audited is None else part.choose(audited),
-                part.choose(compared),
-                set_aside is not None,
-            )
-            for name, part in rows.parts.items()
-        }
+        place = PartStore(store.place)  # without what only this process needs
+        tasks = {}
+        for name, part in rows.parts.items():
+            audits = None if audited is None else part.choose(audited)
+            more = (settings, audits, part.choose(compared), set_aside is not None)
+            tasks[name] = (place, name, key, *more)
         results = rows.map(
             score_part,
-            {name: (job,) for name, job in jobs.items()},
+            tasks,
             store=store,
             key=key,
             # Rows that were set aside stay so only where that is wanted now.
@@ -950,10 +920,10 @@ def score_files(
         )
         notes: dict[str, dict[str, Any]] = {}
         kept: list[str] = []
-        names = _finish_parts(results, notes, kept, len(jobs))
+        names = _finish_parts(results, notes, kept, len(tasks))
         if is_piped:
             with open(path, "wb") as pipe:
-                write_tables(_read_in_order(store, names, notes, list(jobs)), suffix, pipe, **text)
+                write_tables(_read_in_order(store, names, notes, list(tasks)), suffix, pipe, **text)
         else:
             for _ in names:
                 pass
@@ -975,7 +945,7 @@ def score_files(
         sum(part["n_bad"] for part in notes.values()),
         None if None in accepted else sum(accepted),
         sum(part["total_estimated"] for part in notes.values()) / n_rows,
-        len(jobs),
+        len(tasks),
         len(kept),
         0 if audited is None else len(audited),
         say_shift(test, untested),

@@ -17,7 +17,7 @@ from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.rows import check_shape, is_sparse, show_names
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
-from labelsure.tables.files import ListedCell, read_table, stack_cells
+from labelsure.tables.files import read_table, stack_rows
 from labelsure.tables.predictions import Layout
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def _are_counted(columns: pd.DataFrame) -> bool:
 
 def _read_matrix(columns: pd.DataFrame) -> Any:
     """Return a table that holds the rows of a sparse matrix as one; None for another table."""
-    cells: list[Any] = list(columns.iloc[:, 0]) if columns.shape[1] == 1 else [None]
-    return stack_cells(cells, cells[0].n_columns) if isinstance(cells[0], ListedCell) else None
+    return stack_rows(columns.iloc[:, 0]) if columns.shape[1] == 1 else None
 
 
 def _read_lists(
