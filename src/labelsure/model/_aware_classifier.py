@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpack, cast
 
@@ -55,6 +56,7 @@ from labelsure.classifiers._predictor import (
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import (
+    Recalibration,
     fit_recalibration,
     mean_interval,
 )
@@ -143,6 +145,9 @@ mean F1 of a large batch is about 0.2 wide, and no target above the mean can be 
 SMALL_JOINT = 2**23
 """Probabilities of a batch (64 MB) up to which all are computed once, for every question. Ten
 chains of 14 labels: `estimate` of 500 rows takes 103 ms of CPU instead of 198 with 2**22."""
+
+N_CROSS_FITS, MIN_CROSS_FITTED = 5, 10
+"""Parts in which rows are recalibrated by fits to the other parts, and the rows this needs."""
 
 USUAL_COVERAGE = 0.9
 """Coverage of `predict_region` where `region` does not say one."""
@@ -344,8 +349,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         data = self._read_training_data(as_batch(X), y, params, groups, Y_pred)
         self.decision_ = "given" if Y_pred is not None else _name_decision(self.decision)
         self.has_empty_ = bool((count_labels(data.Y) == 0).any())
-        self.policy_: AcceptPolicy | None = None
-        self.region_: LabelsetRegion | None = None
+        self.policy_ = self.region_ = None
         self.comparison_, self.own_differs_ = "", False
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             fit = self._fit_held_out if self._holds_out else self._fit_by_folds
@@ -400,14 +404,24 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         n_first = len(held_out)
         if splits or self.recalibration is not None:
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
-        self._fit_recalibration([rows[:n_first]])
-        rows = self._decide_rows(rows)
+        first = rows[:n_first]
+        self.recalibration_ = self._fit_recalibration([first])
+        rows = self._recalibrate_rows(rows)
+        later = rows[n_first:]
         # Rows that a recalibration was fitted to are not new to the distributions.
-        self.region_ = self._fit_region(rows if self.recalibration_ is None else rows[n_first:])
+        self.region_ = self._fit_region(rows if self.recalibration_ is None else later)
+        parts = [rows[:n_first] if splits else rows]
+        if self._recalibrates and n_first >= MIN_CROSS_FITTED:
+            ends = np.linspace(0, n_first, N_CROSS_FITS + 1).astype(int)
+            folds = [first[start:stop] for start, stop in pairwise(ends)]
+            parts = [*self._cross_recalibrate(folds), *([] if splits else [later])]
         tables = [
-            self._tabulate(part)
-            for part in ([rows[:n_first], rows[n_first:]] if splits else [rows])
+            ScoreTable.concatenate([self._tabulate(part) for part in parts], of_one_model=True)
         ]
+        if len(parts) > 1:
+            tables[0]._compared_as = self._tabulate(rows[:n_first] if splits else rows)
+        if splits:
+            tables.append(self._tabulate(later))
         if settled:
             warn_of_perfection(tables[0], data.Y.shape[1])
         if isinstance(estimator, FrozenEstimator):
@@ -436,8 +450,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self._predict_rows(fitted, data, test, train)
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
-        decided = self._fit_recalibration(parts)
-        table = ScoreTable.concatenate([self._tabulate(part) for part in decided])
+        self.recalibration_ = self._fit_recalibration(parts)
+        table = ScoreTable.concatenate([self._tabulate(p) for p in self._cross_recalibrate(parts)])
         return table, table, data.n_samples, LabelsetFrequencies.of(data.Y, self.label_names_)
 
     def _predict_rows(
@@ -461,7 +475,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         table = ScoreTable.from_distribution(
             rows.dist,
             rows.truth,
-            rows.given,
+            self._choose(rows.dist, rows.given),
             metrics=list(dict.fromkeys([get_metric(self.metric), *METRICS.values()])),
             decision_rule=self.decision_,
         )
@@ -474,36 +488,52 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judge.reference_ = judge.estimate(table, level=self.confidence, shift="ignore")
         return judge
 
-    def _fit_recalibration(self, parts: list[NewRows]) -> list[NewRows]:
-        """Fit the recalibration, and return the rows by it with what is predicted for them.
-
-        "auto" keeps none with which decisions become less accurate.
-        """
+    def _fit_recalibration(self, parts: list[NewRows]) -> Recalibration | None:
+        """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
         is_auto = isinstance(self.recalibration, str)
-        self.recalibration_ = None
-        # A recalibrated classifier has chosen already, and perhaps another kind in each fold.
-        if not (is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier)):
-            dists, truths = [part.dist for part in parts], [part.truth for part in parts]
-            weights = None if parts[0].weights is None else [part.weights for part in parts]
-            self.recalibration_ = fit_recalibration(self.recalibration, dists, truths, weights)
-        found, after = self.recalibration_, [self._decide_rows(part) for part in parts]
+        if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
+            return None  # it has chosen already, and perhaps another kind in each fold
+        dists, truths = [part.dist for part in parts], [part.truth for part in parts]
+        weights = None if parts[0].weights is None else [part.weights for part in parts]
+        found = fit_recalibration(self.recalibration, dists, truths, weights)
         if found is None or not found.is_kept_ or not is_auto:
-            return after
+            return found
 
-        def total(rows: NewRows) -> float:
-            Y_pred = rows.dist.mode() if rows.given is None else rows.given
-            values = accuracy(rows.truth, Y_pred, self.metric, empty=self.empty)
-            return float(values.sum() if rows.weights is None else rows.weights @ values)
+        def total(part: NewRows, dist: LabelsetDistribution) -> float:
+            Y_pred = self._choose(dist, part.given)
+            Y_pred = dist.mode() if Y_pred is None else Y_pred
+            values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
+            return float(values.sum() if part.weights is None else part.weights @ values)
 
-        choices = (self._choose(part.dist, part.given) for part in parts)
-        before = [replace(part, given=Y) for part, Y in zip(parts, choices, strict=True)]
-        found.is_kept_ = sum(map(total, after)) >= sum(map(total, before))
-        return after if found.is_kept_ else [self._decide_rows(part) for part in parts]
+        gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
+        found.is_kept_ = sum(gains) >= 0
+        return found
 
-    def _decide_rows(self, rows: NewRows) -> NewRows:
-        """Return rows with recalibrated distributions and what is predicted for them."""
-        dist = _make_small_dense(self._recalibrate(rows.dist))
-        return replace(rows, dist=dist, given=self._choose(dist, rows.given))
+    @property
+    def _recalibrates(self) -> bool:
+        return self.recalibration_ is not None and bool(self.recalibration_.is_kept_)
+
+    def _recalibrate_rows(self, rows: NewRows) -> NewRows:
+        return replace(rows, dist=_make_small_dense(self._recalibrate(rows.dist)))
+
+    def _cross_recalibrate(self, parts: list[NewRows]) -> list[NewRows]:
+        """Return each part recalibrated by a fit to the others, as new to it as new rows are.
+
+        With label-wise calibration of 174 labels by 70 rows (Cal500), F1 estimated from these rows
+        is .032 too high, and half of the intervals miss; by cross-fitting -.001, and none of 8.
+        """
+        if not self._recalibrates or len(parts) < 2:
+            return [self._recalibrate_rows(part) for part in parts]
+        found = []
+        for i, part in enumerate(parts):
+            others = [*parts[:i], *parts[i + 1 :]]
+            weights = None if part.weights is None else [other.weights for other in others]
+            fit = clone(self.recalibration_).fit_parts(
+                [other.dist for other in others], [other.truth for other in others], weights
+            )
+            fit.is_kept_ = True
+            found.append(replace(part, dist=_make_small_dense(fit.transform(part.dist))))
+        return found
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
         """Fit the region; none by default where labelsets are sparse, of which no array fits."""

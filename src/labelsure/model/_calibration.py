@@ -218,7 +218,7 @@ class NewRows:
     truth
         (n, L) their labelsets.
     given
-        (n, L) what is predicted for them; None for the mode, and before the model has decided.
+        (n, L) what else is predicted for them: by the model's own `predict`, or as `Y_pred`.
     seen
         The labelsets that the model was fitted to; None if it was fitted elsewhere.
     weights
