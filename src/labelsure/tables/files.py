@@ -35,6 +35,7 @@ from labelsure._runtime.storage import (
     UnpackedFile,
     ask_store,
     checksum_bytes,
+    describe_file_state,
     expand_path,
     find_codec,
     first_line,
@@ -1065,17 +1066,6 @@ def _partitions_of(file: str, root: str) -> Partitions:
         (unquote(name), None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value))
         for name, _, value in pairs
     )
-
-
-def describe_file_state(name: str) -> list[Any]:
-    """Return name, size and time of a file, by which a changed one is noticed."""
-    if not is_address(name):
-        with open_file(name) as file:
-            status = os.fstat(file.fileno())
-        return [name, status.st_size, status.st_mtime_ns]
-    system, place = open_system(name)
-    found = ask_store(name, lambda: system.get_file_info(place))
-    return [name, found.size, found.mtime_ns]
 
 
 def _check_same_columns(first: TableFile, file: TableFile) -> None:
