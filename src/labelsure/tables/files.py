@@ -274,6 +274,7 @@ UNNAMED = "(unnamed)"
 """The column of a header without a name, which pandas writes for the index."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 NO_SEP = '"\r\n\0'
 NO_BYTE = -1
 
@@ -314,8 +315,11 @@ def scan_text(
     decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
     with closing(UnpackedFile(file.path)) as stream:
         content = stream.read(BLOCK_BYTES)
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError(f"The file {file.name} must be in UTF-8, it is in UTF-16. Convert it.")
+        if content.startswith(NO_TEXT):
+            raise DataError(
+                f"The file {file.name} must be text in UTF-8, it begins like UTF-16 or like a "
+                "compressed file. Convert it, or let its name end in .gz or .zst."
+            )
         begin = len(BYTE_ORDER_MARK) if content.startswith(BYTE_ORDER_MARK) else 0
         if sep is not None:
             sep = sep or _find_sep(content[begin:])
