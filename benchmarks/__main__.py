@@ -1,6 +1,6 @@
 """Run the benchmarks: all, or those named on the command line.
 
-`python -m benchmarks --page docs/benchmarks.md` also writes what came out as a page.
+`python -m benchmarks --page docs/evidence/speeds.md` also writes what came out as a page.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from benchmarks import (
     regions,
     scoring,
     trellis,
+    waits,
 )
 from benchmarks.measure import Benchmark, Row
+from benchmarks.speeds_page import write_page
 
 MODULES = (
     core,
@@ -39,6 +41,7 @@ MODULES = (
     first_use,
     regions,
     scoring,
+    waits,
 )
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
@@ -47,23 +50,17 @@ if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):
     raise ValueError("Two benchmarks have one name, so that only one of them would run.")
 
 
-INTRODUCTION = """# Benchmarks
-
-Made by `python -m benchmarks --page docs/benchmarks.md`, not by hand; `make bench` prints the same
-table. Machines differ, so most rows are ratios to a peer, or to what the hardware can do at best,
-in the same run. `needed` is what we hold ourselves to, `goal` what would be better still. A row
-that is missed is shown as such.
-
-| benchmark | measured | needed | goal | verdict |
-|---|---|---|---|---|
-"""
-
-
 def main(arguments: list[str]) -> int:
     """Print a row for each claim; 1 if one is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="all of them without a name")
-    parser.add_argument("--page", type=Path, help="a Markdown file to write")
+    parser.add_argument(
+        "--page",
+        nargs="?",
+        type=Path,
+        const=Path("docs/evidence/speeds.md"),
+        help="write what came out as a page: docs/evidence/speeds.md, or another file",
+    )
     chosen = parser.parse_args(arguments)
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
@@ -79,8 +76,7 @@ def main(arguments: list[str]) -> int:
         table.add_row(*_print_row(row))
     console.print(table)
     if chosen.page is not None:
-        lines = [f"| {' | '.join(_print_row(row))} |" for row in rows]
-        chosen.page.write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
+        write_page(chosen.page, rows, _print_row)
     return int(any(row.verdict == "MISSED" for row in rows))
 
 

@@ -61,7 +61,7 @@ def bare_run(dist: ls.distributions.ChainMixture) -> Callable[[], object]:
     """Return a function that evaluates as many labelsets as the answer goes by."""
     width = dist._engine.sampled_tolerance
     needs = (need_entropy(width), need_collision(width))
-    question = Question(dist._engine.tolerance, certain=True, needs=needs)
+    question = Question(dist._engine.tolerance, n_certain=1, needs=needs)
     n_needed = np.zeros(len(dist), dtype=int)
     for rows, view in dist._views(question):
         enumeration = getattr(view, "enumeration", view)

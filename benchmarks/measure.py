@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what was measured, what is needed, and the goal beyond it."""
+    """One claim: what was measured, what is needed, and the goal beyond it.
+
+    Rows of a `series` are points of a line in a chart, at `x`.
+    """
 
     what: str
     value: float
@@ -18,6 +21,8 @@ class Row:
     needed: float
     goal: float | None = None
     larger_is_better: bool = False
+    series: str = ""
+    x: float = 0.0
 
     @property
     def verdict(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 MARK = "<!-- measured -->\n"
 """Everything below this line of a page is replaced."""
-LONGEST_TABLE = 8
+LONGEST_TABLE = 4
 """Rows of a table that may stay on a page."""
 
 

@@ -24,15 +24,3 @@ def joint_of_powerset(learner, labelsets, x, share, floor):
         p = sum(table[code_of(y)] for y in all_labelsets(n_labels) if y[j])
         marginals.append(min(max(p, floor), 1 - floor))
     return joint_of_smoothed(table, marginals, share)
-
-
-def collision_of_components(p, weights):
-    """Two draws are the same: over pairs of components, label by label."""
-    total = 0.0
-    for k, w in enumerate(weights):
-        for m, v in enumerate(weights):
-            agree = 1.0
-            for a, b in zip(p[k], p[m], strict=True):
-                agree *= a * b + (1 - a) * (1 - b)
-            total += w * v * agree
-    return total

@@ -229,29 +229,6 @@ def _mixture(draw, L, least, most):
 
 
 @st.composite
-def _components(draw, L, least, most):
-    """Independent labels with weights; marginals are any numbers, so that nothing ties."""
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    n_samples, K = draw(st.integers(least, most)), draw(st.integers(1, 3))
-    p = rng.random((K, n_samples, L))
-    form = draw(st.sampled_from(["equal", "chains", "zero", "rows"]))
-    weights = mixture_weights(rng, form, n_samples, K)
-    P = [
-        oracles_chains.mixture_joint(
-            [oracles.joint_of_independent(p[k, row].tolist()) for k in range(K)],
-            weights[row] if form == "rows" else weights,
-        )
-        for row in range(n_samples)
-    ]
-
-    def make(order):
-        parts = [ls.IndependentLabels(q[:, order]) for q in p]
-        return ls.distributions.IndependentMixture(parts, weights=weights)
-
-    return make(list(range(L))), P, make
-
-
-@st.composite
 def _smoothed(draw, L, least, most):
     """Marginals are any numbers, so that nothing ties by rounding alone."""
     table = draw(_batch_of(probability_rows(2**L), least, most))
@@ -302,7 +279,6 @@ _KINDS = {
     "independent32": lambda L, least, most: _independent(L, least, most, dtype=np.float32),
     "trellis": _trellis,
     "mixture": _mixture,
-    "components": _components,
     "smoothed": _smoothed,
     "blocks": _blocks,
 }
@@ -324,10 +300,6 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
             ls.distributions.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)
         ]
         return ls.distributions.ChainMixture(chains, label_names)
-    if kind == "components":
-        parts = [ls.IndependentLabels(p, label_names) for p in rng.random((3, n_samples, L))]
-        weights = mixture_weights(rng, "rows", n_samples, 3)
-        return ls.distributions.IndependentMixture(parts, weights=weights)
     P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
     if kind == "smoothed":
         rest = ls.IndependentLabels(rng.random((n_samples, L)))
@@ -342,7 +314,7 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
 TOO_MANY_LABELS = 1500
 """2**-1500 is no number: probabilities of labelsets are 0, their logarithms are not."""
 
-UNDERFLOWING = ("independent", "sparse", "table", "smoothed", "trellis", "mixture", "components")
+UNDERFLOWING = ("independent", "sparse", "table", "smoothed", "trellis", "mixture")
 
 
 def beyond_numbers(kind, seed=0, n_samples=2):
@@ -365,9 +337,6 @@ def beyond_numbers(kind, seed=0, n_samples=2):
         shares = np.linspace(0.2, 1.0, n_samples)
         rest = ls.IndependentLabels(p)
         return table if kind == "table" else ls.distributions.SmoothedTable(table, rest, shares)
-    if kind == "components":
-        parts = [ls.IndependentLabels(rng.uniform(0.3, 0.7, (n_samples, L))) for _ in range(2)]
-        return ls.distributions.IndependentMixture(parts, weights=[0.3, 0.7], budget=300)
     chains = [
         ls.distributions.LinearChain(rng.permutation(L), logit(p), 0.1 * np.eye(L, k=-1))
         for _ in range(2)
@@ -407,9 +376,6 @@ def same_as_every_kind(p):
         "table": as_table(P, L),
         "trellis": ls.distributions.TrellisDistribution(tables, [()] * L, range(L)),
         "mixture": ls.distributions.ChainMixture([chain]),
-        "components": ls.distributions.IndependentMixture(
-            [ls.IndependentLabels(p)] * 2, weights=[0.25, 0.75]
-        ),
         "smoothed": ls.distributions.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
     }
 

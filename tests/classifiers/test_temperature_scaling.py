@@ -12,7 +12,7 @@ from strategies import many
 
 import labelsure as ls
 
-KINDS = ("independent", "dense", "table", "trellis", "mixture", "components", "smoothed")
+KINDS = ("independent", "dense", "table", "trellis", "mixture", "smoothed")
 BY_LABELSETS = ("dense", "table")
 
 

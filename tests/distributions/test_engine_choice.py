@@ -55,15 +55,28 @@ def test_threads_change_neither_the_choice_nor_a_bit(monkeypatch):
 
 def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
     assert _limits.EXACT_LABELS == 16
-    for n_labels in (16, 17):
+    assert _limits.WRITTEN_LABELS == 18  # for candidates, where a search does not do
+    for n_labels in (16, 18, 19):
         dist = ls.distributions.ChainMixture(chains_of(n_labels, 2, 0.3))
-        assert set(dist.profile().method) == {"exact" if n_labels == 16 else "certified+sampled"}
+        assert set(dist.profile().method) == {"exact" if n_labels < 19 else "certified+sampled"}
         assert set(dist.with_engine(engine="dense").profile().method) == {"exact"}
         marginals, exact = dist.marginals(), dist.with_engine(engine="dense").marginals()
         assert np.array_equal(marginals, exact) == (n_labels == 16)
         assert (dist._support() is None) == (n_labels == 16)
-    monkeypatch.setattr(_limits, "EXACT_LABELS", 17)
+    monkeypatch.setattr(_limits, "EXACT_LABELS", 19)
     assert set(dist.profile().method) == {"exact"}
+    monkeypatch.undo()
+    sharp, flat = chains_of(18, 2, 12.0), chains_of(18, 2, 0.3)
+    both = [
+        ls.distributions.LinearChain(a.order, np.concatenate([a.base, b.base]), a.weights)
+        for a, b in zip(sharp, flat, strict=True)
+    ]
+    mixed = ls.distributions.ChainMixture(both)
+    found, exact = mixed.profile(), mixed.with_engine(engine="dense").profile()
+    assert set(found.method) == {"certified", "exact"}
+    is_exact = found.method == "exact"
+    assert_array_equal(found.entropy[is_exact], exact.entropy[is_exact])
+    assert (np.abs(found.entropy - exact.entropy) <= 5e-3 * 18).all()
     bounded = ls.distributions.ChainMixture(chains_of(12, 2, 0.3), max_exact_labels=11)
     assert "exact" not in bounded.profile().method
 
@@ -94,3 +107,23 @@ def test_labelsets_of_large_odds_are_found_with_their_probabilities():
     p = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(best.probabilities, [[p, 1 - p]], rtol=1e-12)
     assert_array_equal(best.labelsets[0, 0], base[0] > 0)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("n_labels", [18, 22])
+def test_answers_do_not_depend_on_what_was_asked_before(n_labels):
+    questions = {
+        "mode": lambda d: d.mode(),
+        "top": lambda d: d.top(3).logs,
+        "entropy": lambda d: d.profile().entropy,
+        "collision": lambda d: d.profile().log_collision,
+        "marginals": lambda d: d.marginals(),
+        "expected": lambda d: d.expected("f1", np.ones((3, n_labels), dtype=int)).value,
+        "decided": lambda d: ls.decide(d, "jaccard").labelsets,
+    }
+    made = ls.distributions.ChainMixture(chains_of(n_labels, 3, 0.5))
+    alone = {name: ask(made[:]) for name, ask in questions.items()}
+    for names in (list(questions), list(questions)[::-1]):
+        one = made.with_engine(keep_top=3)
+        for name in names:
+            assert_array_equal(questions[name](one), alone[name], err_msg=name)

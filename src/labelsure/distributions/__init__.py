@@ -6,11 +6,10 @@ every other room asks them.
 
 from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, confidence
-from labelsure.distributions._chain_mixture import ChainMixture, IndependentMixture
+from labelsure.distributions._bridge import Engine, LabelsetDistribution, confidence
+from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._engines import Engine
 from labelsure.distributions._independent_labels import (
     IndependentLabels,
     SparseIndependentLabels,
@@ -27,7 +26,6 @@ __all__ = [
     "Engine",
     "Expected",
     "IndependentLabels",
-    "IndependentMixture",
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",

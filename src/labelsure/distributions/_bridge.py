@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.arguments import read_number, read_whole_number
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.limits import MAX_ARRAY_BYTES, check_size
 from labelsure._runtime.notebook import count, list_names, make_html
 from labelsure._runtime.typing import (
@@ -31,11 +32,10 @@ from labelsure.distributions._answers import (
     as_guesses,
     each_guess,
 )
-from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import plot_instance, tabulate_modes
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import Profile, check_candidates, confidence_of_profile
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
     check_label_names,
@@ -48,6 +48,77 @@ from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+ENGINES = ("auto", "dense", "certified", "sampled")
+
+
+class EngineSettings(TypedDict, total=False):
+    """What a single call can set; see `Engine`, whose `name` is called `engine` there."""
+
+    engine: str
+    tolerance: float
+    sampled_tolerance: float
+    mass: float | None
+    budget: int
+    keep_top: int
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How to compute, and when to stop.
+
+    Parameters
+    ----------
+    name
+        - "dense": all 2**L probabilities, exact;
+        - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
+        - "sampled": unbiased estimates with 95% intervals;
+        - "auto": dense up to 16 labels (14 with base learners that are not linear); beyond, a
+          short search, and draws where that does not do, or up to 18 labels all probabilities.
+    tolerance
+        How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
+        be.
+    sampled_tolerance
+        How wide a 95% interval may be: draws are made until it is as narrow, or the budget is used
+        up. The min-entropy has guaranteed intervals only.
+    mass
+        The certified engine also stops once labelsets of this probability together were seen.
+    budget
+        Labelsets that are looked at for each instance at most: enumerated by "certified", drawn by
+        "sampled", which takes at most half as many again for the collision; all of these together
+        by "auto" beyond 16 labels.
+    keep_top
+        Dense computation keeps so many of the most probable labelsets, and the marginals, from the
+        first question on, so that a table which shows them needs no second sweep.
+    """
+
+    name: str = "auto"
+    tolerance: float = 1e-3
+    sampled_tolerance: float = 5e-3
+    mass: float | None = None
+    budget: int = 20_000
+    keep_top: int = 0
+
+    def __post_init__(self) -> None:
+        read_choice(self.name, "engine", ENGINES)
+        read_number(self.tolerance, "tolerance", 0, 1)
+        read_number(self.sampled_tolerance, "sampled_tolerance", 0, 1)
+        if self.mass is not None:
+            read_number(self.mass, "mass", 0, 1)
+        read_whole_number(self.budget, "budget", 0)
+        read_whole_number(self.keep_top, "keep_top", 0)
+
+    def replace(self, settings: EngineSettings) -> Engine:
+        """Return the engine with some of its settings replaced."""
+        unknown = [name for name in settings if name not in EngineSettings.__annotations__]
+        if unknown:
+            raise unknown_name("setting", unknown[0], EngineSettings.__annotations__)
+        given: dict[str, Any] = {**settings}
+        return replace(self, name=given.pop("engine", self.name), **given)
+
+
+DEFAULT_ENGINE = Engine()
+"""What computes where nobody asks for another."""
 
 SIMPLE = (EXACT, HAMMING)
 """Metrics whose expectation follows from log-probabilities or marginals."""

@@ -63,7 +63,7 @@ class WeightedLabelsets:
         order, first = _group_equal(keys, instance)
         sums = np.add.reduceat(weights[order], first) if len(first) else np.empty(0)
         kept, sums = order[first[sums > 0]], sums[sums > 0]
-        ranked = np.lexsort((keys[kept], -sums, instance[kept]))
+        ranked = np.lexsort((-sums, instance[kept]))  # stable: of equal weights the lowest code
         kept = kept[ranked]
         if n_samples is None:
             n_samples = int(instance.max()) + 1 if len(instance) else 0

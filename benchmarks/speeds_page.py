@@ -1,0 +1,142 @@
+"""The page of speeds: what a run of the benchmarks measured, as charts, a table and a CSV file."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from benchmarks.charts import COLOURS, INK, STYLE, save
+from benchmarks.measure import Row
+from labelsure._kernels.threads import n_threads
+
+INTRODUCTION = """# Speed
+
+How long people wait, and how far that is from what the hardware or other libraries need. Machines
+differ, so most rows are ratios of two measurements in one run; "needed" is what we hold ourselves
+to. A row that is missed is shown as such.
+
+`LABELSURE_DATA=FOLDER python -m benchmarks --page` measures everything again. {machine}
+
+## Measured against needed
+
+![Distance of each row from what is needed](../images/evidence/speeds.svg)
+
+Left of the line a row does better than needed. **{n_reached} of {n_rows} rows reach what is
+needed.**{missed}
+
+## Cost by number of labels
+
+![Milliseconds of one core an instance against labels](../images/evidence/speeds_by_labels.svg)
+
+Ensembles of ten logistic chains, milliseconds of one core for one instance: random chains, and
+ensembles fitted to the most frequent labels of CAL500 (C = 0.01, flat probabilities), Enron and
+Slashdot (C = 1). Up to 16 labels all probabilities are computed; beyond, the likely labelsets are
+searched for, and draws, or up to 18 labels all probabilities, answer where that does not do.
+
+## What is compared
+
+- **Other libraries**: chains of scikit-learn, scikit-multilearn-ng and river, on the same data in
+  the same run.
+- **The hardware's limit**: summing or filling arrays of the size that a question is about.
+- **The obvious way**: the same formula in NumPy, or all labelsets one by one.
+- MAPIE and mulaconf predict sets from given probabilities; they compute no distributions, so there
+  is no common task to time.
+
+## All rows
+
+[The table as CSV](speeds.csv)
+
+| benchmark | measured | needed | goal | verdict |
+|---|---|---|---|---|
+"""
+
+
+def write_page(page: Path, rows: Sequence[Row], show: Callable[[Row], tuple[str, ...]]) -> None:
+    """Write the page, its CSV file beside it, and its charts."""
+    missed = [row.what for row in rows if row.verdict == "MISSED"]
+    names = "" if not missed else f" Missed: {'; '.join(missed)}."
+    text = INTRODUCTION.format(
+        machine=_describe_machine(),
+        n_reached=len(rows) - len(missed),
+        n_rows=len(rows),
+        missed=names,
+    )
+    lines = [f"| {' | '.join(show(row))} |" for row in rows]
+    page.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+    table = pd.DataFrame([vars(row) | {"verdict": row.verdict} for row in rows])
+    table["value"] = [float(f"{value:.4g}") for value in table["value"]]
+    table.to_csv(page.with_suffix(".csv"), index=False)
+    with mpl.rc_context(STYLE):
+        _plot_margins(rows)
+        _plot_curves(rows)
+
+
+def _describe_machine() -> str:
+    packages = ("numpy", "numba", "scikit-learn", "scikit-multilearn-ng", "river")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return (
+        f"Measured on {datetime.now(UTC):%Y-%m-%d}: {_name_processor()}, {n_threads()} cores, "
+        f"{platform.system()}, Python {platform.python_version()}, {versions}."
+    )
+
+
+def _name_processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _plot_margins(rows: Sequence[Row]) -> None:
+    """Draw measured / needed of each row, turned round where more is better."""
+    shown = [row for row in rows if not row.series and row.value > 0 and row.needed > 0]
+    margins = [
+        row.needed / row.value if row.larger_is_better else row.value / row.needed for row in shown
+    ]
+    order = np.argsort(margins)
+    figure, ax = plt.subplots(figsize=(8, 0.8 + 0.17 * len(shown)))
+    ax.axvline(1, color=INK, linewidth=0.8)
+    for place, i in enumerate(order):
+        colour = COLOURS[0] if margins[i] <= 1 else COLOURS[1]
+        ax.plot([1, margins[i]], [place, place], color=colour, linewidth=1)
+        ax.plot(margins[i], place, "o", color=colour, markersize=3.5)
+    ax.set_yticks(range(len(shown)), [shown[i].what for i in order], fontsize=6.5)
+    ax.set_xscale("log")
+    ax.set_xlabel("measured / needed (needed / measured where more is better)")
+    ax.set_ylim(-1, len(shown))
+    save(figure, "speeds")
+
+
+def _plot_curves(rows: Sequence[Row]) -> None:
+    """Draw cost against labels, a panel for each source of chains."""
+    points = pd.DataFrame([vars(row) for row in rows if row.series])
+    if points.empty:
+        return
+    points[["source", "question"]] = points["series"].str.split(": ", n=1, expand=True)
+    sources = list(dict.fromkeys(points["source"]))
+    figure, axes = plt.subplots(1, len(sources), figsize=(8, 2.6), sharey=True, squeeze=False)
+    colours = dict(zip(dict.fromkeys(points["question"]), COLOURS, strict=False))
+    for ax, source in zip(axes[0], sources, strict=True):
+        for question, line in points[points["source"] == source].groupby("question", sort=False):
+            ax.plot(line["x"], line["value"], ".-", color=colours[question], label=question)
+        ax.set_title(source)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        places = sorted(set(points.loc[points["source"] == source, "x"]))
+        few = places if len(places) < 7 else [14, 20, 27, 53, 174]
+        ax.set_xticks(few, [f"{x:g}" for x in few])
+        ax.minorticks_off()
+    axes[0, 0].set_ylabel("ms an instance")
+    figure.supxlabel("labels", fontsize=9)
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="upper center", ncols=6, frameon=False, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "speeds_by_labels")
