@@ -873,6 +873,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         from labelsure.estimation.monitoring import monitor
 
         check_is_fitted(self, "accuracy_estimator_")
+        if settings.get("labels") and not isinstance(self.classes_, list):  # of two classes
+            settings["labels"] = {
+                chunk: (rows, read_classes(y, self.classes_, "labels"), *drawn)
+                for chunk, (rows, y, *drawn) in settings["labels"].items()
+            }
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
     @_shows_progress
