@@ -1,6 +1,6 @@
 """How much a policy accepts: its share beside that of a test without a guarantee.
 
-    LABELSURE_DATA=folder python -m benchmarks.acceptance docs/evidence/acceptance.md
+    LABELSURE_DATA=folder python -m benchmarks.acceptance docs/evidence/acceptance.csv
 
 The folder holds the ARFF files. On each set a classifier is fitted to 40 % of the instances and an
 estimator of its accuracy to 15 %; what is left is the population, from which the policy's labelled
@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -100,68 +99,27 @@ def measure(sets: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def summarise(rows: pd.DataFrame, by: list[str]) -> str:
-    """Return a Markdown table of shares accepted and failures, by some columns."""
+def summarise(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return shares accepted and failures by metric and number of rows."""
+    by = ["sets", "metric", "n"]
     means = rows.groupby([*by, "test"])[["share", "failed"]].mean().unstack("test")
-    counts = rows[rows["test"] == "policy"].groupby(by).size()
-    lines = [
-        f"| {' | '.join(by)} | policies | accepted | by the z-test | ratio | failed "
-        "| z-test failed |",
-        "|" + "---|" * (len(by) + 6),
-    ]
-    for key, row in means.iterrows():
-        names = key if isinstance(key, tuple) else (key,)
-        ours, theirs = row["share", "policy"], row["share", "z-test"]
-        ratio = f"{ours / theirs:.2f}" if theirs > 0 else ""
-        numbers = f"{counts[key]} | {ours:.3f} | {theirs:.3f} | {ratio}"
-        failed = f"{row['failed', 'policy']:.1%} | {row['failed', 'z-test']:.1%}"
-        lines.append(f"| {' | '.join(map(str, names))} | {numbers} | {failed} |")
-    return "\n".join(lines)
+    found = pd.DataFrame({"policies": rows[rows["test"] == "policy"].groupby(by).size()})
+    found["accepted"] = means["share", "policy"].round(3)
+    found["z-test accepted"] = means["share", "z-test"].round(3)
+    found["ratio"] = (means["share", "policy"] / means["share", "z-test"]).round(2)
+    found["failed %"] = (100 * means["failed", "policy"]).round(1)
+    found["z-test failed %"] = (100 * means["failed", "z-test"]).round(1)
+    return found
 
 
-KEPT = "\n## How to divide the calibration rows\n"
-"""From this heading on the page is left as it is."""
-
-PAGE = """# How much a policy accepts
-
-Made by `python -m benchmarks.acceptance docs/evidence/acceptance.md`, not by hand; the script says
-how. `accepted` is the share of all predictions that `AcceptPolicy` accepts on average, beside the
-share that a z-test accepts, which assumes normal sums and promises nothing. `failed` is how often
-the accepted have a mean accuracy below the target: at most {allowed:.0%} is promised. Targets are
-{targets}, where a threshold between all and nothing exists; {sizes}
-labelled instances for the policy.
-
-## On the sets where the starting points were chosen: {chosen}
-
-{chosen_table}
-
-## On other sets: {confirmed}
-
-{confirmed_table}
-"""
-
-
-def main(page: str) -> None:
-    """Measure, and write the page."""
+def main(file: str) -> None:
+    """Measure, and write the table."""
     warnings.simplefilter("ignore", ls.TargetWarning)
-    tables = {}
-    for title, sets in (("chosen", CHOSEN_ON), ("confirmed", CONFIRMED_ON)):
-        rows = measure(sets)
-        tables[f"{title}_table"] = (
-            summarise(rows, ["metric"]) + "\n\n" + summarise(rows, ["metric", "n"])
-        )
-    text = PAGE.format(
-        allowed=1 - LEVEL,
-        targets=", ".join(map(str, TARGETS)),
-        sizes=" or ".join(map(str, SIZES)),
-        chosen=", ".join(CHOSEN_ON),
-        confirmed=", ".join(CONFIRMED_ON),
-        **tables,
-    )
-    file = Path(page)
-    kept = file.read_text(encoding="utf-8").partition(KEPT)  # measured by `acceptance_parts`
-    file.write_text(text + "".join(kept[1:]), encoding="utf-8")
-    print(text)
+    groups = {"chosen on": CHOSEN_ON, "confirmed on": CONFIRMED_ON}
+    rows = [measure(sets).assign(sets=title) for title, sets in groups.items()]
+    found = summarise(pd.concat(rows))
+    found.to_csv(file)
+    print(found)
 
 
 if __name__ == "__main__":

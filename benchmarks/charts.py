@@ -212,6 +212,7 @@ def calibration() -> None:
 def hold_out() -> None:
     """F1 of the model and width of its interval by the share of rows held out."""
     found = read("hold_out")
+    found = found[~found["set"].isin(["emotions", "scene", "yeast"])]  # chosen on
     figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
     for number, (name, rows) in enumerate(found.groupby("set", sort=False)):
         style = {"color": COLOURS[number], "linestyle": STYLES[number], "marker": "o"}
@@ -219,7 +220,7 @@ def hold_out() -> None:
         axes[1].plot(rows["held out"], rows["width"], markersize=4, **style)
     axes[0].set(xlabel="share held out", ylabel="mean F1 of the model")
     axes[1].set(xlabel="share held out", ylabel="width of the 95% interval")
-    figure.legend(loc="upper center", ncols=5, fontsize=8)
+    figure.legend(loc="upper center", ncols=6, fontsize=8)
     figure.tight_layout(rect=(0, 0, 1, 0.9))
     save(figure, "hold_out")
 
@@ -333,10 +334,56 @@ def study_wide() -> None:
     save(figure, "study_wide")
 
 
+def votes() -> None:
+    """Draw what the share of agreeing answers and labelsure say of votes."""
+    found = read("votes_means")
+    cases = found["metric"].map(METRICS) + ", " + found["votes"] + ", k = " + found["k"].astype(str)
+    order = found.sort_values(["metric", "votes", "k"]).index
+    figure, axes = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)
+    titles = {
+        "squared error of {}": "squared error",
+        "calibration error of {}": "calibration error",
+    }
+    titles |= {"surer half by {}": "accuracy of the surer half"}
+    for ax, (column, title) in zip(axes, titles.items(), strict=True):
+        for colour, way in zip((COLOURS[1], COLOURS[0]), ("the share", "labelsure"), strict=True):
+            label = {"the share": "share of agreeing answers"}.get(way, way)
+            values = found.loc[order, column.format(way)]
+            ax.plot(values, range(len(order)), "o", color=colour, label=label, markersize=5)
+        ax.set_xlabel(title)
+        ax.set_xlim(left=0)
+    axes[0].set_yticks(range(len(order)), cases[order])
+    axes[0].invert_yaxis()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="upper center", ncols=2)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "votes")
+
+
+def regions() -> None:
+    """Labels left open and size of prediction sets at coverage 0.9, by score."""
+    found = read("regions_open")
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    names = ['"labels" (default)', '"probability"', "mass (removed)"]
+    for number, colour in enumerate((COLOURS[0], COLOURS[1], INK)):
+        open_share = found.iloc[:, 2 + number] / found["labels"]
+        sizes = pd.to_numeric(found.iloc[:, 5 + number], errors="coerce")
+        sizes[found["labels"] > 100] = np.nan  # 51 and above 3: off the scale
+        style = {"color": colour, "marker": "osD"[number], "linestyle": "", "markersize": 5}
+        axes[0].plot(open_share, range(len(found)), label=names[number], **style)
+        axes[1].plot(sizes, range(len(found)), **style)
+    axes[0].set_yticks(range(len(found)), found["set"] + " (" + found["labels"].astype(str) + ")")
+    axes[0].invert_yaxis()
+    axes[0].set_xlabel("share of labels left open")
+    axes[1].set_xlabel("labelsets in a set, log10 (not shown: cal500)")
+    figure.legend(loc="upper center", ncols=3)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "regions")
+
+
 if __name__ == "__main__":
     charts = (thresholds, joints, batches, candidate_examples, candidate_curves)
     charts += (paper_correlations, calibration, hold_out, recalibration, decisions, coverage)
-    charts += (acceptance, study_wide)
+    charts += (acceptance, study_wide, votes, regions)
     with mpl.rc_context(STYLE):
         for draw in charts:
             draw()

@@ -283,8 +283,8 @@ def test_the_card_of_a_model_says_what_the_layer_chose():
     )
     model.fit(X, Y)
     found = model.estimator_.recalibration_
-    text = "RecalibratedClassifier: A chain over the labels: kept. The truth's mean log-probability"
-    text += f" gains {found.gain_:+.4f} on"
+    text = "RecalibratedClassifier: A chain over the labels: kept. Mean gain in the truth's "
+    text += f"log-probability on held-out rows: {found.gain_:+.4f}"
     assert model.card_.classifier.startswith(text)
     assert str(model.card_).splitlines()[0] == f"classifier: {model.card_.classifier}"
     assert dict(model.report().data["facts"])["classifier"] == model.card_.classifier

@@ -53,8 +53,21 @@ def test_reliability(scored):
 
 
 def test_intervals_without_instances_are_not_drawn():
-    ax = drawn(ls.reliability([0.1, 0.9], [0, 1]).plot())
-    assert len(ax.containers[0].lines[0].get_xdata(orig=False)) == 2
+    estimated = np.repeat([0.1, 0.5, 0.9], [10, 9, 20])
+    ax = drawn(ls.reliability(estimated, estimated).plot())
+    assert ax.containers[0].lines[0].get_xdata(orig=False) == pytest.approx([0.1, 0.9])
+    (few,) = [line for line in ax.lines if line.get_label() == "fewer than 10 instances"]
+    assert few.get_xdata(orig=False) == pytest.approx([0.5])
+    assert few.get_markerfacecolor() == "none"
+
+
+def test_limits_of_a_curve_fit_what_is_known_well_and_the_target():
+    score, accuracy = np.arange(400), np.r_[np.full(200, 0.6), np.ones(198), 0, 0]
+    curve = ls.accept_curve(score, accuracy)
+    low = curve.plot().get_ylim()[0]
+    assert 0.5 < low < curve.table["accuracy"].min() + 0.8
+    assert low > curve.interval()[0].min()  # that of one accepted is left out
+    assert curve.plot(target=0.3).get_ylim()[0] < 0.3
 
 
 def test_accept_curve(scored):

@@ -39,7 +39,7 @@ import labelsure as ls
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:`predict` of (Counting|Worried) says the opposite"),
+    pytest.mark.filterwarnings("ignore:`predict` of (Counting|Worried) contradicts"),
     pytest.mark.filterwarnings("ignore:On [0-9]+ of 200 calibration rows these differ"),
     pytest.mark.filterwarnings("ignore:Only [0-9]+ of [0-9]+ rows are held out"),
 ]

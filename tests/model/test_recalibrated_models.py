@@ -63,6 +63,19 @@ def assert_same(model, dist, estimator, policy):
         assert_array_equal(model.accept(NEW), policy.accept(estimator.predict(dist)))
 
 
+def recalibrated_by_others(kind, dists, truths):
+    """Each distribution as a recalibration of the others makes it."""
+    found = []
+    for i, dist in enumerate(dists):
+        others = [j for j in range(len(dists)) if j != i]
+        recalibration = by_hand(kind).fit_parts(
+            [dists[j] for j in others], [truths[j] for j in others]
+        )
+        recalibration.is_kept_ = True
+        found.append(recalibration.transform(dist))
+    return found
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_held_out_it_is_fitted_to_the_half_of_the_accuracy_estimator(kind):
     inner = clone(MODELS[kind]).fit(X[:100], Y[:100])
@@ -73,10 +86,16 @@ def test_held_out_it_is_fitted_to_the_half_of_the_accuracy_estimator(kind):
     recalibration = by_hand(kind).fit(inner.predict_distribution(X[first]), Y[first])
     assert recalibration.is_kept_
     assert str(model.recalibration_) == str(recalibration)
-    dists = [recalibration.transform(inner.predict_distribution(X[r])) for r in (first, second)]
-    estimator = ls.AccuracyEstimator(METRIC).fit(dists[0], Y[first])
-    realised = ls.accuracy(Y[second], dists[1].mode(), METRIC)
-    policy = ls.AcceptPolicy(TARGET).fit(estimator.predict(dists[1]), realised)
+    truths, whole = np.split(Y[first], 5), inner.predict_distribution(X[first])
+    dists = [whole[rows] for rows in np.split(np.arange(70), 5)]
+    tables = [
+        ls.ScoreTable.from_distribution(dist, truth)
+        for dist, truth in zip(recalibrated_by_others(kind, dists, truths), truths, strict=True)
+    ]
+    estimator = ls.AccuracyEstimator(METRIC).fit(ls.ScoreTable.concatenate(tables))
+    later = recalibration.transform(inner.predict_distribution(X[second]))
+    realised = ls.accuracy(Y[second], later.mode(), METRIC)
+    policy = ls.AcceptPolicy(TARGET).fit(estimator.predict(later), realised)
     dist = recalibration.transform(inner.predict_distribution(NEW))
     assert (dist.marginals() != inner.predict_distribution(NEW).marginals()).any()
     assert_same(model, dist, estimator, policy)
@@ -111,10 +130,10 @@ def test_cross_fitted_it_is_fitted_to_the_distributions_of_all_folds(kind):
     assert recalibration.is_kept_
     assert str(model.recalibration_) == str(recalibration)
     tables = [
-        known.add_to(
-            ls.ScoreTable.from_distribution(recalibration.transform(dist), truth, metrics=[METRIC])
+        known.add_to(ls.ScoreTable.from_distribution(dist, truth, metrics=[METRIC]))
+        for dist, truth, known in zip(
+            recalibrated_by_others(kind, dists, truths), truths, seen, strict=True
         )
-        for dist, truth, known in zip(dists, truths, seen, strict=True)
     ]
     estimator = ls.AccuracyEstimator(METRIC).fit(ls.ScoreTable.concatenate(tables), Y_train=Y)
     fitted = clone(MODELS[kind]).fit(X, Y)

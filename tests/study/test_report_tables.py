@@ -353,13 +353,24 @@ def test_figures_draw_what_they_say(analyses):
     curves = accepted_curves(analyses)
     assert curves["share"].min() >= 10 / 40
     accepted = plot_accepted(curves)
-    drawn = [ax for ax in accepted.axes if ax.get_visible()]
+    drawn, gaps = accepted.axes[::2], accepted.axes[1::2]
     assert [ax.get_title() for ax in drawn] == ["Emotions", "Scene", "Yeast"]
     last = {round(float(line.get_ydata()[-1]), 12) for line in drawn[0].lines}
     assert len(last) == 1  # everything accepted: the same mean whatever the order
     colours = [[line.get_color() for line in ax.lines] for ax in drawn]
     assert colours[0] == colours[1] == colours[2]
     assert len(set(colours[0])) == 4
+    for ax, right in zip(drawn, gaps, strict=True):
+        hp, *others = ax.lines
+        for line, gap in zip(others, right.lines, strict=False):
+            assert gap.get_color() == line.get_color()
+            same = np.isin(line.get_xdata(), hp.get_xdata())
+            usual = dict(zip(hp.get_xdata(), hp.get_ydata(), strict=True))
+            expected = [y - usual[x] for x, y in zip(*line.get_data(), strict=True) if x in usual]
+            assert same.any()
+            assert np.asarray(gap.get_ydata())[same] == pytest.approx(expected)
+    for column in (drawn, gaps):
+        assert len({(*ax.get_xlim(), *ax.get_ylim()) for ax in column}) == 1
 
 
 def test_a_profile_of_three_outcomes():

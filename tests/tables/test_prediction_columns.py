@@ -138,7 +138,7 @@ def test_votes_that_were_not_cast():
         (None, "its scores must be a list, got None"),
         (
             [0.9, 1.5],
-            "the score of 'dog' must lie in [0, 1], got 1.5; logits are read with `logits`",
+            "the score of 'dog' must lie in [0, 1], got 1.5; logits are read with `kind`",
         ),
         ([-0.1, 0.5], "the score of 'cat' must lie in [0, 1], got -0.1"),
     ],
@@ -203,7 +203,7 @@ def test_columns_that_hold_no_scores():
     assert caught.value.reasons == {
         1: "the score of 'cat' must be a finite number, got ''",
         2: "the score of 'cat' must be a finite number, got 'x'",
-        3: "the score of 'cat' must lie in [0, 1], got 2; logits are read with `logits`",
+        3: "the score of 'cat' must lie in [0, 1], got 2; logits are read with `kind`",
     }
     as_logits = ls.tables.PredictionColumns(NAMES, logits=True).fit(frame)
     assert as_logits.convert(frame.drop(index=[1, 2])).to_numpy().tolist() == [[0.5, 0.1], [2, 7]]

@@ -554,7 +554,8 @@ def save(path, content):
             "Quotes in 'a.csv' must be closed, the file ends inside of them. Fix the row that has "
             "a single quotation mark, among rows 0 to 1 (rows count from 0)",
         ),
-        ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be in UTF-8, it is in UTF-16."),
+        ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be text in UTF-8, it begins like UTF"),
+        ({"a.csv": gzip.compress(b"x\n1\n")}, "let its name end in .gz or .zst."),
         ({"a.parquet": b"PAR1"}, "The file 'a.parquet' must be Parquet as its name says, but"),
         ({"a.npy": b"no"}, "The file 'a.npy' must hold an array as `numpy.save` writes"),
         ({"a.npz": b"no"}, "The file 'a.npz' must hold an array as `numpy.save` writes"),

@@ -40,6 +40,7 @@ FIGURE_STYLE: dict[Any, Any] = {
 
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "X", "P")
+MIN_BIN = 10  # instances of a bin whose mean is more than chance
 FEW = 30  # accepted instances whose mean is still mostly chance
 MAX_LETTERS = 40  # in a line of the name of a labelset beside its bar
 MAX_LINES = 3  # of such a name
@@ -104,15 +105,24 @@ def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
     n_before = len(ax.containers)
     if not n_before:
         ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="ideal")
-    shown = table[table["n_samples"] > 0]
+    style = series_style(n_before)
+    shown, few = (
+        table[table["n_samples"] >= MIN_BIN],
+        table[table["n_samples"].between(1, MIN_BIN - 1)],
+    )
     draw_interval_series(
         ax,
         shown["estimated"],
         shown["accuracy"],
         (shown["accuracy_low"], shown["accuracy_high"]),
-        style=series_style(n_before),
+        style=style,
         label=label,
     )
+    if len(few):
+        hollow = style | {"linestyle": "", "markerfacecolor": "none"}
+        ax.plot(
+            few["estimated"], few["accuracy"], label=f"fewer than {MIN_BIN} instances", **hollow
+        )
     ax.set(xlabel="estimated accuracy", ylabel="actual accuracy", xlim=(0, 1), ylim=(0, 1))
     ax.set_title("Actual against estimated accuracy")
     ax.legend()
@@ -137,6 +147,7 @@ def plot_accept_curve(
     )
     style = series_style(len(ax.lines)) | {"marker": ""}
     (line,) = ax.step(coverage, accuracy, where="pre", label=label, **style)
+    is_first = not ax.collections
     ax.fill_between(
         coverage,
         low,
@@ -145,8 +156,14 @@ def plot_accept_curve(
         alpha=0.25,
         linewidth=0,
         color=line.get_color(),
-        label=interval_label,
+        label=interval_label if is_first else None,
     )
+    known = np.append(table["n_accepted"][:1], table["n_accepted"]) >= FEW
+    if known.any():  # limits by what is known well, of all curves
+        margin = 0.05 * max(float(high[known].max() - low[known].min()), 0.05)
+        ends = float(low[known].min()) - margin, float(high[known].max()) + margin
+        before = ends if is_first else ax.get_ylim()
+        ax.set_ylim(min(ends[0], before[0]), max(ends[1], before[1]))
     n_few = int((table["n_accepted"] < FEW).sum())
     if n_few:
         is_first = not any(patch.get_hatch() for patch in ax.patches)
@@ -177,6 +194,8 @@ def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
     else:
         label = f"target {target:g}: not met here"
     ax.axhline(target, color="k", linestyle=":", label=label)
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, target - 0.01), max(high, target + 0.01))
 
 
 def plot_labelsets(

@@ -427,17 +427,22 @@ class FinishedOutput:
         return noted if is_whole else None
 
 
+def describe_file_state(name: str) -> list[Any]:
+    """Return name, size and time of a file, by which a changed one is noticed."""
+    if not is_address(name):
+        with open_file(name) as file:
+            status = os.fstat(file.fileno())
+        return [name, status.st_size, status.st_mtime_ns]
+    system, place = open_system(name)
+    found = ask_store(name, lambda: system.get_file_info(place))
+    return [name, found.size, found.mtime_ns]
+
+
 def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
-    """Return name, size and time of each file, by which a changed one is noticed."""
-    described: list[list[Any]] = []
-    for given in inputs:
-        path = expand_path(given)
-        inside = sorted(path.rglob("[!._]*")) if path.is_dir() else [path]
-        for file in inside:
-            if file.is_file():
-                state = file.stat()
-                described.append([str(given), str(file), state.st_size, state.st_mtime_ns])
-    return described
+    """Return the states of files and of those in folders."""
+    paths = [expand_path(given) for given in inputs]
+    inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)
+    return [describe_file_state(str(file)) for files in inside for file in files if file.is_file()]
 
 
 LOCK, OWNER = ".lock", ".owner"

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_choice, read_whole_number
-from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.classifiers._adapters import as_distribution
+from labelsure._runtime.typing import Floats
+from labelsure.classifiers._adapters import as_distribution, read_instances, shape_for_estimator
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     check_takes_weights,
@@ -27,7 +27,6 @@ from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
     index_of_batch,
-    read_truth,
 )
 from labelsure.classifiers.recalibration import ChainDependence, Recalibration, fit_recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -36,9 +35,6 @@ from labelsure.distributions._probabilities import clip_certain, make_random_sta
 from labelsure.errors import InputError
 from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
-
-Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
-"""What a model says of some instances, their truth and their weights."""
 
 METHODS = ("auto", "dependence")
 
@@ -138,8 +134,12 @@ class RecalibratedClassifier(LabelsetPredictor):
             if the instance was not there.
         """
         self._check_parameters()
-        index, y = index_of_batch(X, y), self._read_truth(X, y)
+        index = index_of_batch(X, y)
+        X, truth = read_instances(X, y, self._model())
         (X,) = indexable(X)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
+        y = shape_for_estimator(truth, X, with_names=True)
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, count_rows(X), index)
@@ -149,12 +149,20 @@ class RecalibratedClassifier(LabelsetPredictor):
             X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         if self._is_settled:
             self.estimator_ = self._fit_model(X, y, None)
-            folds = [self._compare(self.estimator_, X, y, weights)]
+            fits = [(self.estimator_, np.arange(count_rows(X)))]
         else:
-            folds = [self._compare_fold(X, y, weights, *rows) for rows in self._split(X)]
+            folds = self._split(count_rows(X))
+            fits = [(self._fit_model(X, y, weights, train), others) for train, others in folds]
             self.estimator_ = self._fit_model(X, y, weights)
-        self._learn(folds)
-        self.label_names_ = folds[0][0].label_names
+        dists = [self._ask(fitted, take_rows(X, rows)) for fitted, rows in fits]
+        Y = y[:, np.newaxis] if truth.is_vector else y
+        known = [
+            dist.align(take_rows(Y, rows)) for dist, (_, rows) in zip(dists, fits, strict=True)
+        ]
+        given = None if weights is None else [weights[rows] for _, rows in fits]
+        with one_blas_thread():
+            self.recalibration_ = fit_recalibration(self._recalibration(), dists, known, given)
+        self.label_names_ = dists[0].label_names
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -205,8 +213,11 @@ class RecalibratedClassifier(LabelsetPredictor):
         else:
             check_takes_weights(model)
 
-    def _fit_model(self, X: Any, y: Any, weights: Floats | None) -> Any:
+    def _fit_model(self, X: Any, y: Any, weights: Floats | None, rows: Any = None) -> Any:
         model = clone(self._model())  # a frozen one stays as it is
+        if rows is not None:
+            X, y = take_rows(X, rows), take_rows(y, rows)
+            weights = None if weights is None else weights[rows]
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights}
         with name_missing_classes(model, y, self.label_names_):
@@ -222,65 +233,10 @@ class RecalibratedClassifier(LabelsetPredictor):
             return dist
         return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
 
-    def _read_truth(self, X: Any, y: Any) -> Any:
-        """Return y in the form that models of other libraries are fitted with, its rows as in X."""
-        check_consistent_length(X, y)
-        if count_rows(X) < 2:
-            raise InputError(
-                f"`X` must have instances to learn from and others to compare with, got n_samples="
-                f"{count_rows(X)}. A few hundred show whether a recalibration helps."
-            )
-        model = self._model()
-        is_precomputed = isinstance(model, PrecomputedProbabilities)
-        names = model.label_names_of(X) if is_precomputed else None
-        if isinstance(model, FrozenEstimator):
-            names = getattr(model.estimator, "label_names_", None)
-        truth = read_truth(
-            y,
-            X,
-            label_names=names,
-            settled=self._is_settled,
-            frozen=isinstance(model, FrozenEstimator),
-        )
-        self.classes_, self.label_names_ = truth.classes, truth.label_names
-        numbers = truth.labelsets.astype(np.int64)
-        self.n_labels_ = numbers.shape[1]
-        if truth.is_vector:
-            return numbers[:, 0]
-        if truth.label_names is None:
-            return numbers
-        import pandas as pd
-
-        return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
-
-    def _split(self, X: Any) -> Any:
+    def _split(self, n_samples: int) -> Any:
         seed = make_random_state(self.random_state).randint(MAX_SEED)
-        folds = KFold(min(self.cv, count_rows(X)), shuffle=True, random_state=seed)
-        return folds.split(np.zeros(count_rows(X)))
-
-    def _compare_fold(
-        self, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
-    ) -> Fold:
-        """Fit a clone to some instances, and return what it says of the others."""
-        of_train, of_others = (
-            None if weights is None else weights[rows] for rows in (train, held_out)
-        )
-        known = take_rows(X, train), take_rows(y, train)
-        fitted = self._fit_model(*known, of_train)
-        others = take_rows(X, held_out), take_rows(y, held_out)
-        return self._compare(fitted, *others, of_others)
-
-    def _compare(self, fitted: Any, X: Any, y: Any, weights: Floats | None) -> Fold:
-        """Return what a model says of instances, and their truth in the order of its labels."""
-        dist = self._ask(fitted, X)
-        return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y), weights
-
-    def _learn(self, folds: list[Fold]) -> None:
-        """Fit the recalibration to what is said of instances and their truth."""
-        dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
-        given = None if weights[0] is None else weights
-        with one_blas_thread():
-            self.recalibration_ = fit_recalibration(self._recalibration(), dists, truths, given)
+        folds = KFold(min(self.cv, n_samples), shuffle=True, random_state=seed)
+        return folds.split(np.zeros(n_samples))
 
     def _recalibration(self) -> Any:
         is_named = isinstance(self.method, str) and self.method == "dependence"

@@ -149,6 +149,8 @@ class ScoreTable:
     apart by the probabilities of their labels, in yeast with an AUC of 0.64."""
     compared: tuple[str, ...] = ()
     """Columns that say what is compared of the labels, of a table without a distribution."""
+    _compared_as: ScoreTable | None = None
+    """The same rows as the final model predicts them, for shift tests; None: as they are here."""
     _dists: tuple[LabelsetDistribution, ...] = ()
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -247,13 +249,15 @@ class ScoreTable:
         return table
 
     @classmethod
-    def concatenate(cls, tables: Sequence[Self]) -> Self:
+    def concatenate(cls, tables: Sequence[Self], *, of_one_model: bool = False) -> Self:
         """Put the rows of tables below each other.
 
         Parameters
         ----------
         tables
             Tables that `from_distribution` made with the same settings.
+        of_one_model
+            Whether one classifier made all predictions, so that batches can be compared with them.
 
         Returns
         -------
@@ -274,7 +278,7 @@ class ScoreTable:
             truth=join([table.truth for table in tables]),
             decision_rule=rules.pop() if len(rules) == 1 else "given",
             label_names=first.label_names,
-            of_one_model=len(tables) == 1,
+            of_one_model=of_one_model or len(tables) == 1,
             _dists=tuple(dist for table in tables for dist in table._dists),
         )
 
@@ -295,13 +299,14 @@ class ScoreTable:
         columns = {
             name: values for name, values in self._columns.items() if values.dtype.kind in "biuf"
         }
-        labels = self._label_columns(most=MAX_LABELS)
+        labels, shown = self._label_columns(most=MAX_LABELS), self._compared_as
         return self._make(
             columns | labels | {ESTIMATED: estimated},
             len(self),
             decision_rule=self.decision_rule,
             of_one_model=self.of_one_model,
             compared=tuple(labels),
+            _compared_as=None if shown is None else shown._keep(estimated),
         )
 
     def __getitem__(self, rows: Any) -> Self:
@@ -429,6 +434,8 @@ class ScoreTable:
         """Return what a shift test compares of some rows, in single precision."""
         import pandas as pd
 
+        if self._compared_as is not None:
+            return self._compared_as._view(rows, by_label=by_label)
         if rows is not None and len(rows) < len(self):
             return self[rows]._view(by_label=by_label)
         columns = {name: self.candidate_up_to_scale(name) for name in MIX}

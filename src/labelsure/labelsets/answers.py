@@ -9,10 +9,10 @@ dropped in silence: null, text that is no list (refusals), and names that are no
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
-from labelsure.labelsets.names import list_some
+from labelsure.labelsets.names import list_some, lists_names
 from labelsure.labelsets.rows import as_table, check_label_names, index_of
 
 if TYPE_CHECKING:
@@ -221,16 +221,13 @@ class OddAnswers:
         return " ".join(f"{count(n, 'answer')} {what}" for what, n in said.items() if n)
 
 
-class Vote(NamedTuple):
-    """One answer: names of labels or zeros and ones, and its weight."""
+Vote = tuple[list[Any], float]
+"""One answer: names of labels or zeros and ones, and its weight."""
 
-    labels: list[Any]
-    weight: float = 1.0
 
-    @property
-    def is_bits(self) -> bool:
-        """Whether labels are zeros and ones by position."""
-        return bool(self.labels) and all(isinstance(bit, Real) for bit in self.labels)
+def _are_bits(labels: list[Any]) -> bool:
+    """Whether labels are zeros and ones by position."""
+    return bool(labels) and all(isinstance(bit, Real) for bit in labels)
 
 
 def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
@@ -252,40 +249,15 @@ def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
         elif isinstance(answer, (list, set, frozenset)) and all(
             isinstance(label, (str, Real)) for label in answer
         ):
-            votes.append(Vote(list(answer), float(weight)))
+            votes.append((list(answer), float(weight)))
         elif isinstance(answer, (str, list)):
             n_unparsed += 1
         else:
             raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
-    if not any(vote.weight > 0 for vote in votes):
-        raise ValueError(
-            f"it must have at least one answer that is a vote, got {show_value(value)}"
-        )
-    return votes, OddAnswers(n_null, n_unparsed, sum(not vote.labels for vote in votes))
-
-
-def keep_labels(
-    votes: list[Vote], known: Collection[str], n_labels: int, unknown: str = "drop"
-) -> tuple[list[Vote], OddAnswers]:
-    """Return votes for known labels alone; refuse other names, or count and drop them."""
-    kept, n_unknown, words = [], 0, dict[str, None]()
-    for vote in votes:
-        if vote.is_bits:
-            if len(vote.labels) != n_labels or not set(vote.labels) <= {0, 1}:
-                raise ValueError(
-                    f"an answer of numbers must have {n_labels} zeros and ones, got "
-                    f"{show_value(vote.labels)}"
-                )
-            kept.append(vote)
-            continue
-        named = dict.fromkeys(str(label).strip() for label in vote.labels)
-        others = [name for name in named if name not in known]
-        if others and unknown == "refuse":
-            raise ValueError(f"the label {others[0]!r} of an answer is none of the known labels")
-        n_unknown += bool(others)
-        words.update(dict.fromkeys(others))
-        kept.append(Vote([name for name in named if name in known], vote.weight))
-    return kept, OddAnswers(n_unknown=n_unknown, words=tuple(words))
+    if not any(weight > 0 for _, weight in votes):
+        shown = show_value(value)
+        raise ValueError(f"it must have at least one answer that is a vote, got {shown}")
+    return votes, OddAnswers(n_null, n_unparsed, sum(not labels for labels, _ in votes))
 
 
 def read_cell_of_votes(
@@ -294,12 +266,23 @@ def read_cell_of_votes(
     """Return the votes of one instance as rows, their weights, and what is no vote."""
     votes, odd = parse_answers(value)
     places = {label: j for j, label in enumerate(label_names)}
-    votes, others = keep_labels(votes, places, len(places), unknown)
     rows = np.zeros((len(votes), len(places)), dtype=np.int8)
-    for row, vote in zip(rows, votes, strict=True):
-        row[:] = vote.labels if vote.is_bits else 0
-        row[[] if vote.is_bits else [places[label] for label in vote.labels]] = 1
-    return rows, np.array([vote.weight for vote in votes]), odd + others
+    for row, (labels, _) in zip(rows, votes, strict=True):
+        if _are_bits(labels):
+            if len(labels) != len(places) or not set(labels) <= {0, 1}:
+                raise ValueError(
+                    f"an answer of numbers must have {len(places)} zeros and ones, got "
+                    f"{show_value(labels)}"
+                )
+            row[:] = labels
+            continue
+        named = [str(label).strip() for label in labels]
+        row[[places[name] for name in named if name in places]] = 1
+        others = tuple(name for name in named if name not in places)
+        if others and unknown == "refuse":
+            raise ValueError(f"the label {others[0]!r} of an answer is none of the known labels")
+        odd += OddAnswers(n_unknown=bool(others), words=others)
+    return rows, np.array([weight for _, weight in votes]), odd
 
 
 def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
@@ -310,7 +293,7 @@ def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
             votes, _ = parse_answers(cell)
         except ValueError:
             continue
-        found.update(str(x).strip() for vote in votes if not vote.is_bits for x in vote.labels)
+        found.update(str(x).strip() for labels, _ in votes if not _are_bits(labels) for x in labels)
     return tuple(sorted(found))
 
 
@@ -318,7 +301,7 @@ def are_answers(samples: Any) -> bool:
     """Whether rows are lists of answers, not an array of numbers."""
     if _is_object(samples):
         return True
-    return isinstance(samples, (list, tuple)) and any(map(_lists_names, samples))
+    return isinstance(samples, (list, tuple)) and any(map(_is_cell, samples))
 
 
 def _is_object(values: Any) -> bool:
@@ -327,18 +310,15 @@ def _is_object(values: Any) -> bool:
     return (hasattr(values, "iloc") and not hasattr(values, "columns")) or kind in "OUT"
 
 
-def _lists_names(row: Any) -> bool:
+def _is_cell(row: Any) -> bool:
     """Whether a row is JSON, or has an answer that is something else than numbers."""
-    if isinstance(row, str):
-        return True
-    return isinstance(row, (list, tuple)) and any(
-        answer is None
-        or isinstance(answer, (str, dict, set, frozenset))
-        or (
-            isinstance(answer, (list, tuple))
-            and (not answer or any(isinstance(label, str) for label in answer))
+    return isinstance(row, str) or (
+        isinstance(row, (list, tuple))
+        and any(
+            answer is None or isinstance(answer, (str, dict)) or not answer or lists_names(answer)
+            for answer in row
+            if not isinstance(answer, (Real, np.ndarray))
         )
-        for answer in row
     )
 
 

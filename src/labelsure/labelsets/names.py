@@ -301,18 +301,18 @@ def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
         entries = list(Y) if Y.ndim == 1 or (Y.ndim == 2 and Y.dtype.kind in "OUT") else ()
     elif isinstance(Y, Iterable) and not hasattr(Y, "toarray"):
         entries = list(Y)
-    holds_names = [isinstance(entry, str) or _is_collection_of_names(entry) for entry in entries]
-    if not any(holds_names) and not (entries and all(map(_is_empty, entries))):
+    are_names = any(isinstance(entry, str) or lists_names(entry) for entry in entries)
+    if not are_names and not (entries and all(map(_is_empty, entries))):
         return None
     return [_names_of(entry, i, name, sep) for i, entry in enumerate(entries)]
 
 
-def _is_collection_of_names(entry: Any) -> bool:
-    if isinstance(entry, (set, frozenset)):
-        return True
-    if not isinstance(entry, (list, tuple, np.ndarray)):
-        return False
-    return any(isinstance(label, str) for label in entry)
+def lists_names(entry: Any) -> bool:
+    """Whether an entry is a set, or a sequence with a text in it."""
+    is_list = isinstance(entry, (list, tuple, np.ndarray))
+    return isinstance(entry, (set, frozenset)) or (
+        is_list and any(isinstance(label, str) for label in entry)
+    )
 
 
 def _is_empty(entry: Any) -> bool:

@@ -11,14 +11,12 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_consistent_length, get_tags, indexable
 
 from labelsure._runtime.typing import Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
-from labelsure.classifiers._adapters import without_probabilities
+from labelsure.classifiers._adapters import innermost, without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
+from labelsure.classifiers._predictor import LabelsetClassifier, read_classes
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
@@ -30,8 +28,6 @@ from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MIN_SAMPLES = 4  # two to train on and two to compare with
 
 
 @dataclass(frozen=True)
@@ -67,68 +63,6 @@ class TrainingData:
         return int(self.Y.shape[0])
 
 
-def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
-    """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame."""
-    numbers = truth.labelsets.astype(np.int64)
-    if truth.is_vector:
-        return numbers[:, 0]
-    if not with_names or truth.label_names is None or is_sparse(numbers):
-        return numbers
-    import pandas as pd
-
-    return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
-
-
-def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Targets]:
-    """Return X so that rows can be taken from it, and the labels read."""
-    if y is None:
-        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
-    check_consistent_length(X, y)
-    if count_rows(X) < MIN_SAMPLES:
-        raise InputError(
-            f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
-            f"{count_rows(X)}. A few hundred give estimates worth having."
-        )
-    frozen = isinstance(estimator, FrozenEstimator)
-    inner = innermost(estimator)
-    names = known_label_names(estimator) if frozen else None
-    settled = frozen or isinstance(inner, PrecomputedProbabilities)
-    if settled and not frozen:
-        names = inner.label_names_of(X if inner is estimator else None)
-    sparse = lists_labels(estimator, X)
-    truth = read_truth(y, X, label_names=names, settled=settled, frozen=frozen, sparse=sparse)
-    has_tags = hasattr(inner, "__sklearn_tags__")
-    if truth.is_vector and has_tags and not get_tags(inner).target_tags.single_output:
-        raise InputError(
-            f"`y` must have a column for each label for {type(inner).__name__}, which does not "
-            "take a vector of classes. Pass zeros and ones of shape (n_samples, 1)."
-        )
-    if isinstance(estimator, LabelsetClassifier):  # which checks X itself
-        return X, truth
-    (X,) = indexable(X)
-    return X, truth
-
-
-def lists_labels(estimator: Any, X: Any) -> bool:
-    """Whether X lists some of very many labels, too many for an array of their truth."""
-    if not isinstance(innermost(estimator), PrecomputedProbabilities):
-        return False
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    steps = [step for _, step in inner.steps] if isinstance(inner, Pipeline) else []
-    return is_sparse(X) or any(getattr(step, "is_sparse", False) for step in steps)
-
-
-def innermost(model: Any) -> Any:
-    """Return the model that a frozen one, a search or a pipeline ends in."""
-    if isinstance(model, Pipeline):
-        return innermost(model.steps[-1][1])
-    if is_search(model):
-        return innermost(getattr(model, "best_estimator_", model.estimator))
-    if isinstance(model, FrozenEstimator):
-        return innermost(model.estimator)
-    return model
-
-
 def check_inner_model(model: Any) -> None:
     """Refuse what cannot be fitted, and models that have scores but no probabilities."""
     if isinstance(model, type):
@@ -159,12 +93,6 @@ def _is_search(model: Any) -> bool:
     """Whether a search is to be fitted, which may end in another model than it begins with."""
     inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return is_search(inner)
-
-
-def known_label_names(model: Any) -> LabelNames:
-    """Return the label names of a fitted model that has some, None for others."""
-    names: LabelNames = getattr(innermost(model), "label_names_", None)
-    return names
 
 
 def with_labelsets(
@@ -205,13 +133,6 @@ def as_batch(X: Any) -> Any:
 
         return pd.DataFrame(X)
     return X
-
-
-def is_settled(estimator: Any) -> bool:
-    """Return whether nothing is trained here: the model is frozen, or X holds probabilities."""
-    return isinstance(estimator, FrozenEstimator) or isinstance(
-        innermost(estimator), PrecomputedProbabilities
-    )
 
 
 def warn_of_shared_rows(data: TrainingData, training: Indices, held_out: Indices) -> None:

@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.notebook import list_names, make_html
+from labelsure.classifiers._adapters import innermost, is_settled
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -18,7 +19,6 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import get_metric
-from labelsure.model._calibration import innermost, is_settled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,7 @@ from scipy import sparse
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure.classifiers._adapters import is_settled
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -24,7 +25,6 @@ from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import Assessment, assess_table
-from labelsure.model._calibration import is_settled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,6 +26,7 @@ from labelsure.guarantees._accept_curve import accept_curve
 from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import Analyses
 from labelsure.study.cells import digest_code
+from labelsure.study.correlations import BASELINE
 from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:
@@ -170,19 +171,25 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
 
 
 def plot_accepted(curves: pd.DataFrame) -> Figure:
-    """Draw the mean accuracy of the most confident predictions, a panel for each data set."""
+    """Draw the mean accuracy of the most confident predictions, and its difference from HP's.
+
+    A row for each data set: curves nearly coincide, their differences do not.
+    """
     datasets = list(dict.fromkeys(curves["dataset"]))
-    n_rows = -(-len(datasets) // 2) or 1
-    figure = make_figure(WIDTH, 1.5 * n_rows + 1.1)
-    axes = figure.subplots(n_rows, 2, squeeze=False, sharex=True, sharey=True)
-    for ax in axes.flat[len(datasets) :]:
-        ax.set_visible(False)
-    for ax, dataset in zip(axes.flat, datasets, strict=False):
-        part = curves[curves["dataset"] == dataset]
-        for name, curve in part.groupby("candidate", sort=False):
-            style = _style(name) | {"marker": ""}
-            ax.plot(curve["share"], curve["accuracy"], label=full_name(name), **style)
-        ax.set(title=str(dataset).capitalize(), xlim=(0, 1))
+    figure = make_figure(WIDTH, 1.2 * max(len(datasets), 1) + 1.0)
+    axes = figure.subplots(max(len(datasets), 1), 2, squeeze=False, sharex=True, sharey="col")
+    for (left, right), dataset in zip(axes, datasets, strict=False):
+        part = dict(iter(curves[curves["dataset"] == dataset].groupby("candidate", sort=False)))
+        for name, curve in part.items():
+            style = _style(name) | {"marker": "", "linewidth": 1}
+            left.plot(curve["share"], curve["accuracy"], label=full_name(name), **style)
+            if BASELINE in part and name != BASELINE:
+                usual = part[BASELINE].sort_values("share")
+                at_same = np.interp(curve["share"], usual["share"], usual["accuracy"])
+                right.plot(curve["share"], curve["accuracy"] - at_same, **style)
+        right.axhline(0, **(_style(BASELINE) | {"marker": "", "linewidth": 1}))
+        left.set(title=str(dataset).capitalize(), xlim=(0, 1))
+        right.set_title("difference from HP")
     if len(curves):
         metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
         figure.supxlabel(f"share accepted, by the {CLASSIFIERS.get(classifier, classifier)}")

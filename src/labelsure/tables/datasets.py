@@ -33,7 +33,7 @@ from labelsure._runtime.storage import (
     stem_of,
     suffix_of,
 )
-from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
+from labelsure._runtime.typing import AnyPath, Floats, RandomState
 from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
@@ -364,40 +364,23 @@ def load_simulated() -> Dataset:
     return make_labelsets(random_state=0)[0]
 
 
-@dataclass(frozen=True)
-class Conditionals:
-    """P(y_j = 1 | x, y_{j-1}) for both values of the label before; the first has none."""
+def _chain(logits: Floats, dependence: float) -> Floats:
+    """Return P(y_j = 1 | x, y_{j-1}) for both values of the label before, (n, L, 2)."""
+    coupling = np.full(logits.shape[1], dependence)
+    coupling[0] = 0.0  # the first label has none before it
+    return np.asarray(expit(np.stack([logits - coupling, logits + coupling], axis=2)))
 
-    after_zero: Floats
-    after_one: Floats
 
-    @classmethod
-    def of(cls, logits: Floats, dependence: float) -> Conditionals:
-        """Return the conditionals of a chain from its (n, L) logits without predecessors."""
-        coupling = np.full(logits.shape[1], dependence)
-        coupling[0] = 0.0
-        return cls(expit(logits - coupling), expit(logits + coupling))
-
-    def marginals(self) -> Floats:
-        """Return P(y_j = 1 | x), (n, L)."""
-        marginals = np.empty_like(self.after_zero)
-        before = np.zeros(len(marginals))
-        for j in range(marginals.shape[1]):
-            before = (1 - before) * self.after_zero[:, j] + before * self.after_one[:, j]
-            marginals[:, j] = before
-        return marginals
-
-    def draw(self, generator: np.random.Generator) -> Labelsets:
-        """Return one labelset for each instance."""
-        n_samples, n_labels = self.after_zero.shape
-        uniforms = generator.random((n_samples, n_labels))
-        Y = np.zeros((n_samples, n_labels), dtype=np.int8)
-        before = np.zeros(n_samples, dtype=bool)
-        for j in range(n_labels):
-            chance = np.where(before, self.after_one[:, j], self.after_zero[:, j])
-            before = uniforms[:, j] < chance
-            Y[:, j] = before
-        return Y
+def _walk(conditionals: Floats, uniforms: Floats | None = None) -> Floats:
+    """Return P(y_j = 1 | x), (n, L), or one labelset for each instance by uniform numbers."""
+    values = np.zeros_like(conditionals[:, :, 0])
+    before = np.zeros(len(values))
+    for j in range(conditionals.shape[1]):
+        before = (1 - before) * conditionals[:, j, 0] + before * conditionals[:, j, 1]
+        if uniforms is not None:
+            before = (uniforms[:, j] < before).astype(np.float64)
+        values[:, j] = before
+    return values
 
 
 def make_labelsets(
@@ -473,10 +456,10 @@ def make_labelsets(
     offsets = generator.standard_normal(n_labels)
     logits = (1 - noise) * SIGNAL * (X @ directions) + offsets
     logits += _find_shift(logits, dependence, cardinality)
-    conditionals = Conditionals.of(logits, dependence)
-    Y = conditionals.draw(generator)
+    conditionals = _chain(logits, dependence)
+    Y = _walk(conditionals, generator.random((n_samples, n_labels))).astype(np.int8)
     data = Dataset(X, Y, name="simulated", source="make_labelsets", checksum=checksum_values(X, Y))
-    return data, _make_distribution(conditionals, data.label_names)
+    return data, _make_distribution(conditionals)
 
 
 def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
@@ -484,7 +467,7 @@ def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
     from scipy.optimize import brentq  # slow to import, and only needed here
 
     def excess(shift: float) -> float:
-        marginals = Conditionals.of(logits + shift, dependence).marginals()
+        marginals = _walk(_chain(logits + shift, dependence))
         return float(marginals.sum(axis=1).mean() - cardinality)
 
     reach = float(np.abs(logits).max()) + abs(dependence) + 40.0  # expit(-40) is 4e-18
@@ -496,18 +479,13 @@ def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
     return float(brentq(excess, -reach, reach, xtol=1e-12, rtol=1e-14))
 
 
-def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> LabelsetDistribution:
+def _make_distribution(conditionals: Floats) -> LabelsetDistribution:
     """Return the chain as a trellis of width one: exact for any number of labels."""
     from labelsure.distributions._trellis import TrellisDistribution
 
-    pairs = np.stack([conditionals.after_zero, conditionals.after_one], axis=2)
-    n_labels = pairs.shape[1]
-    return TrellisDistribution(
-        [pairs[:, 0, :1], *(pairs[:, j] for j in range(1, n_labels))],
-        parents=[(), *((j - 1,) for j in range(1, n_labels))],
-        order=range(n_labels),
-        label_names=label_names,
-    )
+    others = range(1, conditionals.shape[1])
+    tables = [conditionals[:, 0, :1], *(conditionals[:, j] for j in others)]
+    return TrellisDistribution(tables, [(), *((j - 1,) for j in others)], [0, *others])
 
 
 DATA_VARIABLE = "LABELSURE_DATA"

@@ -35,6 +35,7 @@ from labelsure._runtime.storage import (
     UnpackedFile,
     ask_store,
     checksum_bytes,
+    describe_file_state,
     expand_path,
     find_codec,
     first_line,
@@ -273,6 +274,7 @@ UNNAMED = "(unnamed)"
 """The column of a header without a name, which pandas writes for the index."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 NO_SEP = '"\r\n\0'
 NO_BYTE = -1
 
@@ -313,8 +315,11 @@ def scan_text(
     decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
     with closing(UnpackedFile(file.path)) as stream:
         content = stream.read(BLOCK_BYTES)
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError(f"The file {file.name} must be in UTF-8, it is in UTF-16. Convert it.")
+        if content.startswith(NO_TEXT):
+            raise DataError(
+                f"The file {file.name} must be text in UTF-8, it begins like UTF-16 or like a "
+                "compressed file. Convert it, or let its name end in .gz or .zst."
+            )
         begin = len(BYTE_ORDER_MARK) if content.startswith(BYTE_ORDER_MARK) else 0
         if sep is not None:
             sep = sep or _find_sep(content[begin:])
@@ -1065,17 +1070,6 @@ def _partitions_of(file: str, root: str) -> Partitions:
         (unquote(name), None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value))
         for name, _, value in pairs
     )
-
-
-def describe_file_state(name: str) -> list[Any]:
-    """Return name, size and time of a file, by which a changed one is noticed."""
-    if not is_address(name):
-        with open_file(name) as file:
-            status = os.fstat(file.fileno())
-        return [name, status.st_size, status.st_mtime_ns]
-    system, place = open_system(name)
-    found = ask_store(name, lambda: system.get_file_info(place))
-    return [name, found.size, found.mtime_ns]
 
 
 def _check_same_columns(first: TableFile, file: TableFile) -> None:

@@ -22,6 +22,7 @@ from labelsure._runtime.storage import (
     FinishedOutput,
     check_outputs,
     checksum_bytes,
+    describe_file_state,
     expand_path,
     first_line,
     is_address,
@@ -41,7 +42,6 @@ from labelsure.saving import load
 from labelsure.tables.files import (
     Unit,
     arrow_to_frame,
-    describe_file_state,
     find_lines,
     list_units,
     load_unit,
