@@ -60,8 +60,7 @@ KINDS = (*NAMED_KINDS, "joint", "votes")
 
 
 class ProbabilityWarning(UserWarning):
-    """Probabilities look wrong: constant, all 0 or 1, a softmax, logits, or columns in another
-    order.
+    """Probabilities look wrong: constant, all 0 or 1, a softmax, logits, or in another order.
 
     See Also
     --------
