@@ -527,9 +527,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         for i, part in enumerate(parts):
             others = [*parts[:i], *parts[i + 1 :]]
             weights = None if part.weights is None else [other.weights for other in others]
-            fit = clone(self.recalibration_).fit_parts(
-                [other.dist for other in others], [other.truth for other in others], weights
-            )
+            with hold_warnings(UserWarning):  # the fit to all parts has warned, if asked for
+                fit = clone(self.recalibration_).fit_parts(
+                    [other.dist for other in others], [other.truth for other in others], weights
+                )
             fit.is_kept_ = True
             found.append(replace(part, dist=_make_small_dense(fit.transform(part.dist))))
         return found
