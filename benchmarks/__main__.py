@@ -61,6 +61,9 @@ def main(arguments: list[str]) -> int:
         const=Path("docs/evidence/speeds.md"),
         help="write what came out as a page: docs/evidence/speeds.md, or another file",
     )
+    parser.add_argument(
+        "--note", default="", help="what readers of the page should know of the run"
+    )
     chosen = parser.parse_args(arguments)
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
@@ -76,7 +79,9 @@ def main(arguments: list[str]) -> int:
         table.add_row(*_print_row(row))
     console.print(table)
     if chosen.page is not None:
-        write_page(chosen.page, rows, _print_row)
+        run = chosen.names or list(BENCHMARKS)
+        not_run = [name for name in BENCHMARKS if name not in run]
+        write_page(chosen.page, rows, _print_row, not_run, chosen.note)
     return int(any(row.verdict == "MISSED" for row in rows))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -24,13 +25,18 @@ differ, so most rows are ratios of two measurements in one run; "needed" is what
 to. A row that is missed is shown as such.
 
 `LABELSURE_DATA=FOLDER python -m benchmarks --page` measures everything again. {machine}
+{run}
+
+Questions about chains, costs by labels, losses, tables and reports are processor time of one core,
+the least of several runs. Comparisons with other libraries, with NumPy and with sums of arrays are
+wall clock, which other work on the machine lengthens.
 
 ## Measured against needed
 
 ![Distance of each row from what is needed](../images/evidence/speeds.svg)
 
 Left of the line a row does better than needed. **{n_reached} of {n_rows} rows reach what is
-needed.**{missed}
+needed.**
 
 ## Cost by number of labels
 
@@ -47,29 +53,33 @@ searched for, and draws, or up to 18 labels all probabilities, answer where that
   the same run.
 - **The hardware's limit**: summing or filling arrays of the size that a question is about.
 - **The obvious way**: the same formula in NumPy, or all labelsets one by one.
-- MAPIE and mulaconf predict sets from given probabilities; they compute no distributions, so there
-  is no common task to time.
+- MAPIE and mulaconf are not timed.
 
-## All rows
+## Missed
 
-[The table as CSV](speeds.csv)
+[All rows as CSV](speeds.csv). Those that do not reach what is needed:
 
 | benchmark | measured | needed | goal | verdict |
 |---|---|---|---|---|
 """
 
 
-def write_page(page: Path, rows: Sequence[Row], show: Callable[[Row], tuple[str, ...]]) -> None:
-    """Write the page, its CSV file beside it, and its charts."""
-    missed = [row.what for row in rows if row.verdict == "MISSED"]
-    names = "" if not missed else f" Missed: {'; '.join(missed)}."
+def write_page(
+    page: Path,
+    rows: Sequence[Row],
+    show: Callable[[Row], tuple[str, ...]],
+    not_run: Sequence[str] = (),
+    note: str = "",
+) -> None:
+    """Write the page, its CSV file beside it, and its charts; say which benchmarks did not run."""
+    n_missed = sum(row.verdict == "MISSED" for row in rows)
     text = INTRODUCTION.format(
         machine=_describe_machine(),
-        n_reached=len(rows) - len(missed),
+        run=" ".join(filter(None, (note, _say_not_run(not_run)))),
+        n_reached=len(rows) - n_missed,
         n_rows=len(rows),
-        missed=names,
     )
-    lines = [f"| {' | '.join(show(row))} |" for row in rows]
+    lines = [f"| {' | '.join(show(row))} |" for row in rows if row.verdict == "MISSED"]
     page.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
     table = pd.DataFrame([vars(row) | {"verdict": row.verdict} for row in rows])
     table["value"] = [float(f"{value:.4g}") for value in table["value"]]
@@ -79,13 +89,21 @@ def write_page(page: Path, rows: Sequence[Row], show: Callable[[Row], tuple[str,
         _plot_curves(rows)
 
 
+def _say_not_run(names: Sequence[str]) -> str:
+    return f"Benchmarks that were not run: {', '.join(names)}." if names else ""
+
+
 def _describe_machine() -> str:
     packages = ("numpy", "numba", "scikit-learn", "scikit-multilearn-ng", "river")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
         f"Measured on {datetime.now(UTC):%Y-%m-%d}: {_name_processor()}, {n_threads()} cores, "
-        f"{platform.system()}, Python {platform.python_version()}, {versions}."
+        f"{platform.system()}, Python {platform.python_version()}, {versions}. {_describe_load()}"
     )
+
+
+def _describe_load() -> str:
+    return f"Load average when the page was written: {os.getloadavg()[2]:.0f}."
 
 
 def _name_processor() -> str:

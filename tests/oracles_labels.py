@@ -76,6 +76,22 @@ def em_prevalence(probabilities, line, before, n_steps=3000):
     return found
 
 
+def prevalence_variance(probabilities, line, before, found, step=1e-4):
+    """The variance of a batch's share: that of the maximum, less the scatter of the labels.
+
+    The curvature of the log-likelihood is taken from its values at three prevalences.
+    """
+    odds = [math.exp(line[0] + line[1] * _clipped_logit(p)) for p in probabilities]
+    ratios = [value * (1 - before) / before for value in odds]
+
+    def log_likelihood(share):
+        return sum(math.log(share * r + 1 - share) for r in ratios)
+
+    below, above = log_likelihood(found - step), log_likelihood(found + step)
+    curvature = (below + above - 2 * log_likelihood(found)) / step**2
+    return -1 / curvature - found * (1 - found) / len(ratios)
+
+
 def _clipped_logit(p):
     p = min(max(p, 1e-6), 1 - 1e-6)
     return math.log(p / (1 - p))

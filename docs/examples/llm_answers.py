@@ -21,6 +21,8 @@
 # is all that the code needs.
 
 # %%
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -68,7 +70,10 @@ model = ls.AccuracyAwareClassifier(
     target=0.85,
     random_state=0,
 )
-model.fit(answers[:200], truth[:200])
+with warnings.catch_warnings(record=True) as noted:
+    warnings.simplefilter("always")
+    model.fit(answers[:200], truth[:200])
+print(noted[0].message)
 print(model.recalibration_)
 print(model.policy_)
 
@@ -76,6 +81,7 @@ print(model.policy_)
 # ## What to send to people
 
 # %%
+warnings.simplefilter("ignore", ls.errors.UnseenValuesWarning)  # said above
 new, known = answers[200:], truth[200:].to_numpy()
 found = model.assess(new)
 f1 = ls.accuracy(known, found.Y_pred, "f1")

@@ -96,12 +96,8 @@ if packages is not None:
     wanted = packages["tags"].map(
         lambda tags: [t for t in tags if t.startswith(FACETS)]
     )
-    frequent = [
-        tag
-        for tag, _ in Counter(t for tags in wanted for t in tags).most_common(
-            26
-        )
-    ]
+    counted = Counter(t for tags in wanted for t in tags)
+    frequent = [tag for tag, _ in counted.most_common(26)]
     kept = wanted.map(lambda tags: [t for t in tags if t in frequent])
     packages, kept = packages[kept.str.len() > 0], kept[kept.str.len() > 0]
     X, names = packages["text"], sorted(frequent)

@@ -1,5 +1,7 @@
 """Prevalences of a batch without labels, under label shift."""
 
+from dataclasses import replace
+
 import numpy as np
 import oracles_labels as oracles
 import pandas as pd
@@ -34,6 +36,17 @@ def test_the_estimate_is_where_the_em_algorithm_ends():
         expected = oracles.em_prevalence(batch.marginals()[:, j], line, before)
         assert_allclose(table.loc[name, "prevalence"], expected, atol=2e-4)
         assert table.loc[name, "calibration"] == before
+
+
+def test_the_interval_of_a_known_ratio_is_that_of_the_likelihood():
+    batch, _ = draw(200, [0.6, 0.3, 0.2], np.random.default_rng(1))
+    known = replace(ESTIMATOR.density_ratios_, covariances=np.zeros((3, 3)))
+    table = known.estimate(batch.marginals(), 0.95)
+    for j, name in enumerate(NAMES):
+        line, before = oracles.fit_line(DIST.marginals()[:, j], Y[:, j]), known.prevalence[j]
+        found = table.loc[name, "prevalence"]
+        variance = oracles.prevalence_variance(batch.marginals()[:, j], line, before, found)
+        assert_allclose(table.loc[name, "high"] - found, 1.96 * variance**0.5, rtol=2e-3)
 
 
 def test_intervals_cover_under_label_shift():

@@ -288,10 +288,7 @@ Rule = Callable[[LabelsetDistribution, Metric, float], tuple[Labelsets, Floats]]
 def _take_mode(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    if dist._members() is None:
-        return dist.mode(), np.zeros(len(dist))
-    best = dist.top(1)  # the mode of a mixture is searched for, and may not be found
-    return best.labelsets[:, 0], (best.high - best.probabilities)[:, 0]
+    return dist.mode(), np.zeros(len(dist))
 
 
 def _take_majority(
