@@ -102,7 +102,7 @@ def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypat
 
 @pytest.mark.parametrize(
     ("look", "scheme", "width"),
-    [("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 390)],
+    [("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 420)],
 )
 def test_a_browser_shows_it_to_everyone(
     browser, page, axe, artefacts, tmp_path, look, scheme, width
@@ -117,12 +117,8 @@ def test_a_browser_shows_it_to_everyone(
     opened.goto(page.save(tmp_path / "study.html").as_uri())
     opened.evaluate(axe)
     found = opened.evaluate("axe.run()")
-    serious = [
-        (rule["id"], rule["nodes"][0]["html"])
-        for rule in found["violations"]
-        if rule["impact"] in ("serious", "critical")
-    ]
+    barriers = [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]]
     opened.screenshot(path=artefacts / f"study_{look}.png", full_page=True)
     context.close()
-    assert serious == []
+    assert barriers == []
     assert said == []

@@ -199,6 +199,8 @@ def test_a_page_reads_what_score_wrote(many, monkeypatch, name):
 
 def test_what_another_model_wrote_is_refused(many, tmp_path):
     folder, _ = many
+    with pytest.raises(ls.InputError, match="must be a table that `score` wrote, it has no column"):
+        report_files(folder / "m.labelsure", folder / "new.csv", scored=folder / "new.csv")
     make_rows(2500, seed=9).to_csv(tmp_path / "new.csv", index=False)
     score_files(folder / "m.labelsure", tmp_path / "new.csv", tmp_path / "out", n_jobs=1, top=0)
     message = "must be what `score` wrote for this model and input, but row [0-9]+ of 'new.csv' has"

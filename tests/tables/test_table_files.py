@@ -322,6 +322,8 @@ def test_text_is_utf_8_or_else_latin_1_as_a_whole(tmp_path):
     assert [read_unit(unit)["é"].tolist() for unit in units] == [["ü"], ["x"]]
     path.write_bytes("é\nÃ¼\n".encode("latin-1") + b"\xff\n")  # the second row alone is UTF-8
     assert read_table(path)["é"].tolist() == ["Ã¼", "ÿ"]
+    path.write_bytes(b"x\n\xc3")  # the first half of a character of UTF-8
+    assert read_table(path)["x"].tolist() == ["Ã"]
 
 
 def test_arrays_of_another_byte_order(tmp_path):
@@ -379,6 +381,17 @@ def test_an_index_without_a_name_is_no_column(tmp_path):
     assert list(read_table(path).columns) == ["x"]
     pd.DataFrame({"x": [1, 2]}, index=pd.Index([5, 7], name="id")).to_parquet(path)
     assert sorted(read_table(path).columns) == ["id", "x"]
+
+
+def test_units_know_the_bytes_of_the_columns_that_are_read(tmp_path):
+    texts = [f"{i:0100d}" for i in range(1000)]
+    pq.write_table(pa.table({"x": np.zeros(1000), "t": texts}), tmp_path / "t.parquet")
+
+    def n_bytes(*columns):
+        return sum(unit.n_bytes for unit in list_units(tmp_path / "t.parquet", columns=columns))
+
+    assert n_bytes("x") == 8 * 1000  # though a few bytes stand for all the zeros
+    assert 100_000 < n_bytes("t") <= n_bytes("x", "t") < 130_000
 
 
 def test_a_large_row_group_is_never_in_memory_as_a_whole(tmp_path):

@@ -60,7 +60,21 @@ KINDS = (*NAMED_KINDS, "joint", "votes")
 
 
 class ProbabilityWarning(UserWarning):
-    """Probabilities that can be used but may not be what they are taken for."""
+    """Probabilities look wrong: constant, all 0 or 1, a softmax, logits, or in another order.
+
+    See Also
+    --------
+    as_distribution : Reads probabilities and raises this warning.
+    PrecomputedProbabilities : The same as an estimator.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import labelsure as ls
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ls.ProbabilityWarning)
+    ...     dist = ls.as_distribution([[0.0, 1.0]] * 3)
+    """
 
 
 def wrap_probabilities(

@@ -304,7 +304,15 @@ N_SHARES = 10  # of a path: its thresholds accept a tenth more each
 
 
 class TargetWarning(UserWarning):
-    """No threshold is proved to reach the target."""
+    """No threshold reaches the target on the calibration set: the policy accepts nothing.
+
+    The message names the highest target within reach.
+
+    See Also
+    --------
+    AcceptPolicy : Raises this warning in `fit`.
+    AcceptPolicy.path : Bounds at ten thresholds, to choose from.
+    """
 
 
 class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]

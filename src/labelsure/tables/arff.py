@@ -24,7 +24,7 @@ from labelsure.tables.column_choice import (
     read_numbers,
 )
 from labelsure.tables.dataset import Dataset
-from labelsure.tables.files import check_names
+from labelsure.tables.files import check_column_count, check_names
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
@@ -118,6 +118,7 @@ def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], in
             relation = _unquote(quoted[0] if quoted else rest.partition("%")[0].strip())
         elif word == "attribute":
             attributes.append(_read_attribute(rest, number, where))
+            check_column_count(len(attributes), where)
         elif word == "data" and attributes:
             return relation, attributes, number
         elif word == "data":

@@ -297,7 +297,12 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
 
     columns = ["file", "row", ESTIMATED, PREDICTED]
     table = read_table(path, columns, csv_sep)
-    refuse_missing_columns(columns, [str(name) for name in table.columns], f"{str(path)!r}")
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"{str(path)!r} must be a table that `score` wrote, it has no column {missing[0]!r}. "
+            "Name its output, or leave it out."
+        )
     if isinstance(table[PREDICTED].iloc[0], str):  # CSV has no lists
         texts = table[PREDICTED]
         table[PREDICTED] = [text.split(sep or NAME_SEPARATOR) if text else [] for text in texts]

@@ -663,6 +663,8 @@ class ArrowFile:
         """Return the schema and Arrow's reader."""
         try:
             return _open_arrow(file, self.format, file.state)
+        except LabelsureError:
+            raise
         except (OSError, ValueError) as error:  # Arrow's errors are one of them
             raise DataError(
                 f"The file {file.name} must be {self.format} as its name says, but it cannot be "
