@@ -18,7 +18,8 @@
 # scikit-learn's digits, fitted to 200 of them, stands in for the LLM, images for tickets, five
 # traits of the digit for tags. Answers are drawn from its joint distribution at temperature 0.6,
 # so that they agree more often than they are right, as those of LLMs do. `pip install labelsure`
-# is all that the code needs.
+# is all that the code needs. (On Yeast, tried first with a target of 0.7, 200 tickets were too few
+# to accept any.)
 
 # %%
 import warnings
