@@ -270,7 +270,7 @@ def test_mistakes_are_one_sentence(run, words, message):
 
 def test_a_scheduler_that_does_not_answer(run, monkeypatch):
     pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
-    monkeypatch.setattr("labelsure._runtime.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("labelsure._runtime.processes.CONNECT_SECONDS", 1)
     code, _, err = run("score", "new.csv", "--out", "o.csv", "--scheduler", "tcp://127.0.0.1:9")
     assert code == 2
     assert "labelsure: The scheduler 'tcp://127.0.0.1:9' must answer within 1 seconds" in err

@@ -67,14 +67,6 @@ if TYPE_CHECKING:
     from labelsure.model._assessment import Assessment
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
-IDENTITY = {
-    "id": "the value of the id column; only if there is one",
-    "file": "the name of the input and the path of the file below it",
-    "row": "the position of the row in that file, from 0; a header is no row",
-    "audit": "whether chance has chosen the row for an audit; only with `--audit`",
-}
-"""Columns before those of the table for people, and what they hold."""
-
 
 # The pure function
 
