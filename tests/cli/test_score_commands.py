@@ -169,7 +169,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
     assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
     lines = run("estimate", "far.csv")[1].splitlines()
-    assert "not estimable from the labelled instances" in lines[2]
+    assert "not estimable from the calibration set" in lines[2]
     code, out, err = run("estimate", "far.csv", "--shift", "weighted")
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
