@@ -169,7 +169,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
     assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
     lines = run("estimate", "far.csv")[1].splitlines()
-    assert "not estimable from the labelled instances" in lines[2]
+    assert "not estimable from the calibration set" in lines[2]
     code, out, err = run("estimate", "far.csv", "--shift", "weighted")
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
@@ -270,7 +270,7 @@ def test_mistakes_are_one_sentence(run, words, message):
 
 def test_a_scheduler_that_does_not_answer(run, monkeypatch):
     pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
-    monkeypatch.setattr("labelsure._runtime.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("labelsure._runtime.processes.CONNECT_SECONDS", 1)
     code, _, err = run("score", "new.csv", "--out", "o.csv", "--scheduler", "tcp://127.0.0.1:9")
     assert code == 2
     assert "labelsure: The scheduler 'tcp://127.0.0.1:9' must answer within 1 seconds" in err

@@ -212,7 +212,7 @@ class TestWeights:
             ESTIMATOR.estimate(far, shift="weighted")
         easy, truth = make_batch(60, np.random.default_rng(10))
         few = ls.AccuracyEstimator("jaccard").fit(easy[:45], truth[:45])
-        with pytest.raises(ls.errors.NotEstimableError, match="at least 50 are needed") as caught:
+        with pytest.raises(ls.errors.NotEstimableError, match="must be at least 50, got") as caught:
             few.estimate(DIST[800:], shift="weighted")
         assert caught.value.effective_size < 45
         with pytest.raises(

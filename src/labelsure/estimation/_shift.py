@@ -345,10 +345,10 @@ def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
     weights = Weights(values, replicates)
     if share_cut > MAX_CUT_SHARE:
         raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the labelled instances: "
-            f"{share_cut:.0%} of it are of kinds that are hardly among them (at most "
-            f"{MAX_CUT_SHARE:.0%} may be). Label some rows drawn at random, and pass them as "
-            "`Y_true` and `rows`.",
+            "The accuracy of this batch is not estimable from the calibration set: "
+            f"{share_cut:.0%} of its rows lie where there are hardly any calibration rows (at most "
+            f"{MAX_CUT_SHARE:.0%} may). Label some rows drawn at random, and pass them as `Y_true` "
+            "and `rows`.",
             weights.effective_size,
         )
     return weights
@@ -406,9 +406,10 @@ def weighted_interval(
     size = weights.effective_size
     if size < MIN_EFFECTIVE_SIZE:
         raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the labelled instances: those like "
-            f"it amount to {size:.0f} of {len(residuals)}, at least {MIN_EFFECTIVE_SIZE} are "
-            "needed. Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
+            "The accuracy of this batch is not estimable from the calibration set: the effective "
+            f"sample size of its weighted rows must be at least {MIN_EFFECTIVE_SIZE}, got "
+            f"{size:.0f} (of {len(residuals)}). Label some rows drawn at random, and pass them as "
+            "`Y_true` and `rows`.",
             size,
         )
     n_samples = sums.n_samples
