@@ -17,8 +17,8 @@ import pandas as pd
 
 import labelsure as ls
 from labelsure._runtime.plots import PALETTE, STYLES
+from labelsure.study.conclusions import published_table
 from labelsure.study.figures import EXAMPLES, full_name, plot_candidates
-from labelsure.study.paper import published_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 METRICS = {"exact": "exact match", "hamming": "Hamming", "jaccard": "Jaccard", "f1": "F1"}

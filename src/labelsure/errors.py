@@ -159,8 +159,8 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameEr
     return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")
 
 
-def missing_extra(what: str, extra: str) -> InputError:
-    """Build the error for something that needs an extra which is not installed."""
+def missing_study_extra(what: str) -> InputError:
+    """Build the error for something that needs the packages of studies."""
     return InputError(
-        f'{what} needs packages that are not installed. Run `pip install "labelsure[{extra}]"`.'
+        f'{what} needs packages that are not installed. Run `pip install "labelsure[study]"`.'
     )

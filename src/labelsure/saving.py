@@ -29,8 +29,6 @@ from labelsure.errors import DataError, InputError
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import METRICS, get_metric
 
-__all__ = ["Savable", "damaged", "load", "read_description"]
-
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
         "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"

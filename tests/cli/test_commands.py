@@ -197,7 +197,7 @@ WRONG = [
     (["study", "run", "paper", "--out", "{}/run", "--data", "{}/no"], "Check `--data` or"),
     (
         ["study", "run", "paper", "--out", "{}/run", "--data", "{}"],
-        "'emotions' must be in the data folder",
+        "'emotions' must be read from a file",
     ),
     (["study", "check"], "Missing argument 'DIR"),
     (["study", "check", "{}/no"], "must hold scores.parquet"),

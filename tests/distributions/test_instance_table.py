@@ -14,12 +14,20 @@ from hypothesis import strategies as st
 from strategies import KINDS, batches, many, n_labels, predictions
 
 import labelsure as ls
-from labelsure.distributions._instance_table import COLUMNS, make_table
-from labelsure.distributions.candidates import PAPER_CANDIDATES
+from labelsure.distributions._instance_table import make_table
+from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
 
 mpl.use("Agg")
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tables_and_plots.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "howto"
+
+
+def columns_on(page):
+    text = (HOWTO / page).read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", text, re.MULTILINE))
+
+
+COLUMNS = columns_on("tables_and_plots.md")
 DIST = ls.IndependentLabels([[0.9, 0.2], [0.1, 0.1], [0.3, 0.8]], ["cat", "dog"])
 INDEX = pd.Index(["z", "x", "y"], name="id")
 
@@ -159,8 +167,18 @@ def test_messages():
 
 
 def test_the_page_lists_the_columns():
-    rows = re.findall(r"^\| `(.+?)` \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert dict(rows) == COLUMNS
+    table = DIST.to_frame(k=1)
+    candidates = [name for name in table if name in CANDIDATES]
+    known = [name for name in COLUMNS if "{" not in name and name in table]
+    assert known == ["predicted", "probability"]
+    named = [name.format(1) for name in COLUMNS if name.startswith("top_{}")]
+    named += [f"probability_{label}" for label in ("cat", "dog") if "probability_{}" in COLUMNS]
+    assert list(table) == [*known, *candidates, *named]
+
+
+def test_both_pages_say_the_same_of_a_column():
+    scored = columns_on("scoring.md")
+    assert {name: scored[name] for name in COLUMNS} == COLUMNS
 
 
 def bars_of(ax):

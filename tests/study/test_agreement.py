@@ -5,11 +5,11 @@ import oracles_study as oracles
 import pandas as pd
 import pytest
 
+from labelsure.study.conclusions import published_table
 from labelsure.study.paper import (
     agreement,
     effects_agreement,
     own_agreement,
-    published_table,
     trivial_agreement,
     trivial_effects,
 )

@@ -9,7 +9,7 @@ from score_tables import make_features, make_scores
 
 import labelsure as ls
 from labelsure.study.analyses import Analyses
-from labelsure.study.conclusions import Claim, Conclusion
+from labelsure.study.conclusions import Claim, Conclusion, published_table
 from labelsure.study.linear_models import effects
 from labelsure.study.paper import (
     _judged,
@@ -18,7 +18,6 @@ from labelsure.study.paper import (
     compare_numbers,
     compare_with_paper,
     effects_agreement,
-    published_table,
 )
 from labelsure.study.plan import Settings, load_plan
 from labelsure.study.run import open_run

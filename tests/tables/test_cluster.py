@@ -10,7 +10,7 @@ from local_cluster import LocalCluster
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure._runtime import cluster as _cluster
+from labelsure._runtime import processes
 from labelsure._runtime.processes import TaskFailure, run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
@@ -156,10 +156,10 @@ def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
 
 
 def test_a_worker_that_joins_later_is_asked_for_its_versions():
-    with pytest.raises(_cluster.RaisedInTask) as caught:
-        _cluster.call_task({**_cluster.read_versions(), "numpy": "0.1"}, len, [1])
+    with pytest.raises(processes.RaisedInTask) as caught:
+        processes.call_task({**processes.read_versions(), "numpy": "0.1"}, len, [1])
     assert isinstance(caught.value.error, ls.InputError)
-    assert _cluster.call_task(_cluster.read_versions(), len, [1]) == 1
+    assert processes.call_task(processes.read_versions(), len, [1]) == 1
 
 
 class Unknown:
@@ -191,7 +191,7 @@ def test_a_worker_without_the_package(tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_without_workers(tmp_path, monkeypatch):
-    monkeypatch.setattr(_cluster, "WORKER_SECONDS", 1)
+    monkeypatch.setattr(processes, "WORKER_SECONDS", 1)
     with LocalCluster(tmp_path) as empty:
         message = (
             f"The scheduler '{empty.address}' must have at least one worker, it has none for 1"
@@ -202,7 +202,7 @@ def test_a_scheduler_without_workers(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9"])
 def test_a_scheduler_that_does_not_answer(address, monkeypatch):
-    monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(processes, "CONNECT_SECONDS", 1)
     message = f"The scheduler {address!r} must answer within 1 seconds, it does not ("
     with pytest.raises(ls.InputError, match=re.escape(message)):
         list(run_tasks(len, [([1],)], scheduler=address))

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from labelsure._runtime.storage import first_line
-from labelsure.cli import _data, _models, _monitor, _scoring, _study  # noqa: F401, they add their commands
+from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
 from labelsure.cli._interrupts import Interrupts
 from labelsure.cli._options import OPTIONS, app

@@ -96,11 +96,11 @@ class Expected:
         """Return the values."""
         return np.array(self.value, dtype=dtype, copy=copy)
 
-    def of_guess(self, g: int) -> Expected:
-        """Return the values of one of several guesses, (n,)."""
+    def of_first_guess(self) -> Expected:
+        """Return the values of the first guess, (n,)."""
         if self.low is self.high:
-            return Expected.exactly(self.value[:, g])
-        return Expected(self.value[:, g], self.low[:, g], self.high[:, g], self.method)
+            return Expected.exactly(self.value[:, 0])
+        return Expected(self.value[:, 0], self.low[:, 0], self.high[:, 0], self.method)
 
 
 Guesses = Labelsets | list[Labelsets]

@@ -36,12 +36,11 @@ from labelsure.distributions._instance_table import plot_instance, tabulate_mode
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import Profile, check_candidates, confidence_of_profile
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
+from labelsure.labelsets.names import align_labelsets, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
     check_label_names,
     count_axes,
     read_guesses,
-    refuse_other_labels,
 )
 from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 
@@ -388,7 +387,7 @@ class LabelsetDistribution(ABC):
         metric, empty = get_metric(metric), check_empty(empty)
         if count_axes(Y_pred) != 3:
             guesses = as_guesses(self.align(Y_pred, "Y_pred"))
-            return self._expected(metric, guesses, empty).of_guess(0)
+            return self._expected(metric, guesses, empty).of_first_guess()
         shape = len(self), self.n_labels
         given = read_guesses(Y_pred, "Y_pred", *shape, sparse=self.sparse_rows)
         return self._expected(metric, given, empty)
@@ -548,7 +547,7 @@ class LabelsetDistribution(ABC):
         profile, mode = self._profile_and_mode()
         guesses = as_guesses(mode)
         found = self._expected_each(metrics, guesses, empty)
-        expected = {m.name: one.of_guess(0) for m, one in zip(metrics, found, strict=True)}
+        expected = {m.name: one.of_first_guess() for m, one in zip(metrics, found, strict=True)}
         return Summary(profile, mode, expected)
 
     def _expected_each(
@@ -591,18 +590,6 @@ class LabelsetDistribution(ABC):
     def _with_dense_rows(self) -> LabelsetDistribution:
         """Return the same with arrays as labelsets, or refuse where these would be too large."""
         return self
-
-
-def align_parts(parts: list[Any], name: str) -> list[Any]:
-    """Return distributions with the rows of the first; refuse other labels than its own."""
-    first, aligned = parts[0], []
-    for part in parts:
-        refuse_other_labels(
-            part.label_names, part.n_labels, first.label_names, first.n_labels, "the first part"
-        )
-        order = align_rows(part.index, first.index, name=name, beside="the first part")
-        aligned.append(part if order is None else part[order])
-    return aligned
 
 
 def log_prob_of_logits(logits: Floats) -> Floats:

@@ -82,7 +82,7 @@ class DenseDistribution(LabelsetDistribution):
         super().__init__(P.shape[0], n_labels, label_names)
         totals, n_bad = np.empty(len(P)), np.empty(len(P), dtype=np.int64)
         for_rows(kernels.check_rows, len(P), P, into=[totals, n_bad])
-        check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
+        check_row_sums(totals, n_bad, P.dtype, normalise=normalise)
         self._P = P / totals[:, np.newaxis] if normalise else P.copy() if copy else P
         self._index = index_of(probabilities)
 

@@ -444,7 +444,7 @@ def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
     return read_listed(rows, n_labels, "scores")
 
 
-def check_probabilities(rows: csr_array, name: str) -> csr_array:
+def check_probabilities(rows: csr_array) -> csr_array:
     """Return listed probabilities, put back where rounding has moved them off [0, 1]."""
     rows.data = clip_rounding(rows.data)
     bad = np.flatnonzero(~((rows.data >= 0) & (rows.data <= 1)))
@@ -452,7 +452,7 @@ def check_probabilities(rows: csr_array, name: str) -> csr_array:
         at = int(bad[0])
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         raise InputError(
-            f"`{name}` must lie in [0, 1], got {rows.data[at]} in row {row}, label "
+            f"`marginals` must lie in [0, 1], got {rows.data[at]} in row {row}, label "
             f"{rows.indices[at]}. If these are logits, use "
             "`SparseIndependentLabels.from_logits`; other scores must be calibrated first."
         )
@@ -861,7 +861,7 @@ class SparseIndependentLabels(Independent):
         label_names: Iterable[Any] | None = None,
     ) -> None:
         floor = read_number(floor, "floor", 0, 0.5, ends="[)")
-        rows = check_probabilities(read_listed(marginals, n_labels, "marginals"), "marginals")
+        rows = check_probabilities(read_listed(marginals, n_labels, "marginals"))
         super().__init__(rows.shape[0], rows.shape[1], label_names)
         self._floor, self._floor_logit = floor, float(logit(floor))
         most = 1 - min(floor, _limits.PROBABILITY_FLOOR)

@@ -26,24 +26,6 @@ if TYPE_CHECKING:
 
     from labelsure.distributions._bridge import LabelsetDistribution
 
-COLUMNS: dict[str, str] = {
-    "predicted": "names of the predicted labels, in the order of the labels",
-    "probability": "probability of exactly this labelset",
-    "estimated_accuracy": "what the fitted model says its accuracy will be; from `assess`",
-    "expected_accuracy": "mean accuracy under the distribution; from `assess`",
-    "accept": "whether the policy accepts it, missing without a policy; from `assess`",
-    "reason": "why, in a few words; from `assess`",
-    "own_predicted": "labels that a frozen model's own `predict` returns, where ours differ",
-    "certain": "names of the labels that are certain; from `assess`, where the model has a region",
-    "possible": "names of those that are certain or possible; likewise",
-    "decided": "names of the labels that are set where labels may stay open; with `open_cost`",
-    "open": "names of the labels that are better left open; with `open_cost`",
-    "top_{}": "names of the labels of the most probable labelset (1), the second (2), ...",
-    "top_{}_probability": "probability of that labelset",
-    "probability_{}": "probability of the label whose name takes the place of the braces",
-}
-"""Columns and what they hold. Candidates stand before `top_1`, by their own names."""
-
 
 def tabulate_modes(
     dist: LabelsetDistribution,

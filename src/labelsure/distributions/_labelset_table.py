@@ -180,7 +180,7 @@ class LabelsetTable(LabelsetDistribution):
         instance = np.repeat(np.arange(len(lengths)), lengths)
         totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
         n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
-        check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
+        check_row_sums(totals, n_bad, weights.dtype, normalise=normalise)
         shares = weights / totals[instance] if normalise else weights
         self._seen = self._known = WeightedLabelsets.merge(rows, shares, instance, len(self))
 
@@ -263,9 +263,7 @@ class LabelsetTable(LabelsetDistribution):
         """
         refuse_masked(samples, "samples")
         if are_answers(samples):
-            rows, weights, instance, names = read_answers(
-                samples, label_names, name="samples", unknown=unknown
-            )
+            rows, weights, instance, names = read_answers(samples, label_names, unknown)
             new = cls._from_votes(rows, weights, instance, len(samples), names)
         else:
             array = as_floats(samples, "samples")

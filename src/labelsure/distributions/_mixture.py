@@ -15,12 +15,13 @@ from scipy.special import logsumexp, xlogy
 
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, align_parts
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import code_keys
+from labelsure.labelsets.names import align_rows
+from labelsure.labelsets.rows import code_keys, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import Metric
 
@@ -171,7 +172,11 @@ class SmoothedTable(Mixture):
                 f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
                 "labels."
             )
-        table, rest = align_parts([table, rest], "rest")
+        refuse_other_labels(
+            rest.label_names, rest.n_labels, table.label_names, table.n_labels, "the first part"
+        )
+        order = align_rows(rest.index, table.index, name="rest", beside="the first part")
+        rest = rest if order is None else rest[order]
         of_rest = _check_share(share, len(table))
         shares = 2 * np.column_stack([1 - of_rest, of_rest])
         super().__init__([table, rest], shares, len(table), table.n_labels, table.label_names)

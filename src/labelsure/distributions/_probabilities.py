@@ -112,31 +112,27 @@ def check_unit_interval(
 
 
 def check_row_sums(
-    totals: Floats,
-    n_bad: Integers,
-    dtype: np.dtype[Any],
-    *,
-    name: str,
-    normalise: bool,
+    totals: Floats, n_bad: Integers, dtype: np.dtype[Any], *, normalise: bool
 ) -> None:
     """Refuse rows that are no distribution, naming the first."""
     bad = np.flatnonzero((n_bad > 0) | ~np.isfinite(totals))
     if bad.size:
         raise InputError(
-            f"`{name}` must be finite and not negative, row {bad[0]} is not. Fix or drop that row."
+            f"`probabilities` must be finite and not negative, row {bad[0]} is not. Fix or drop "
+            "that row."
         )
     if normalise:
         zero = np.flatnonzero(totals <= 0)
         if zero.size:
             raise InputError(
-                f"`{name}` cannot be normalised where all are zero, as in row {zero[0]}. "
+                f"`probabilities` cannot be normalised where all are zero, as in row {zero[0]}. "
                 "Fix or drop that row."
             )
         return
     off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE[dtype])
     if off.size:
         raise InputError(
-            f"`{name}` must sum to one for each instance, row {off[0]} sums to "
+            f"`probabilities` must sum to one for each instance, row {off[0]} sums to "
             f"{totals[off[0]]:.6g}. Pass `normalise=True` to divide each row by its sum."
         )
 

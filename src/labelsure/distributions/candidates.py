@@ -31,19 +31,6 @@ from labelsure.errors import InputError, unknown_name
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CANDIDATES",
-    "FIELDS",
-    "PAPER_CANDIDATES",
-    "Candidate",
-    "Profile",
-    "check_candidates",
-    "confidence_of_profile",
-    "get_candidate",
-    "group_by_rank",
-    "log",
-]
-
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 """The four numbers of a profile, from which candidates are computed."""
 

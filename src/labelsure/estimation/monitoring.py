@@ -39,8 +39,6 @@ from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import EXACT, check_empty, get_metric
 
-__all__ = ["monitor"]
-
 N_MOVED = 3  # columns that are named
 
 COLUMNS = [

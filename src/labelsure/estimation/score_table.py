@@ -48,42 +48,18 @@ CELL = ["dataset", "classifier", "repeat"]
 """What names a cell of a study: one classifier on one split of one data set. A list, by which
 pandas groups rows."""
 
-COLUMNS: dict[str, str] = {
-    "dataset": "name of the data set, in studies",
-    "classifier": "name of the classifier, in studies",
-    "repeat": "number of the split, from 0, in studies",
-    "instance": "row number in the data set, in studies",
-    "n_labels": "number of labels; rows may differ",
-    "decision": "predicted labelset, a digit per label; for sparse labels their indices in braces",
-    "n_predicted": "number of predicted labels; tp + fp where the column is missing",
-    "log_frequency": "log of the frequency of the predicted labelset in training, if known",
-    "method": "inference engine that computed the row",
-    "top": "probability of the most probable labelset",
-    "runner_up": "probability of the second most probable labelset",
-    "entropy": "Shannon entropy in nats",
-    "collision": "collision probability, the sum of squared probabilities",
-    "log_top": "log of `top`; takes precedence over it",
-    "log_runner_up": "log of `runner_up`; takes precedence over it",
-    "log_collision": "log of `collision`; takes precedence over it",
-    "tp": "labels predicted and true",
-    "fp": "labels predicted but not true",
-    "fn": "labels true but not predicted",
-    "tn": "labels neither predicted nor true",
-    "p_empty": "probability of the empty labelset",
-}
-"""Columns and what they hold, in the order in which they are written."""
-
-PROFILE_COLUMNS = tuple(COLUMNS)[list(COLUMNS).index("method") : list(COLUMNS).index("tp")]
+PROFILE_COLUMNS = (
+    *("method", "top", "runner_up", "entropy", "collision"),
+    *("log_top", "log_runner_up", "log_collision"),
+)
 """Those of a profile, by the names of its fields."""
 
-METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the prediction; two empty labelsets count 0",
-    "best_{}_decision": "labelset with the highest expected accuracy",
-    "best_{}_gap": "optimality gap: how far its expected accuracy can be below the highest",
-    "best_{}_tp": "its true positives; also `_fp`, `_fn` and `_tn`",
-    "true_expected_{}": "expected accuracy under the true distribution, for simulated data",
-}
-"""Columns of each metric, whose name takes the place of the braces."""
+COLUMNS = (
+    *(*CELL, "instance", "n_labels", "decision", "n_predicted", "log_frequency"),
+    *PROFILE_COLUMNS,
+    *("tp", "fp", "fn", "tn", "p_empty"),
+)
+"""Columns in the order in which they are written, before those of each metric."""
 
 LOG_FREQUENCY = "log_frequency"
 
@@ -218,7 +194,7 @@ class ScoreTable:
             expected = [summary.expected[metric.name] for metric in chosen]
         else:
             found = dist._expected_each(chosen, as_guesses(decisions), 0.0)
-            expected = [one.of_guess(0) for one in found]
+            expected = [one.of_first_guess() for one in found]
         for metric, one in zip(chosen, expected, strict=True):
             columns[f"expected_{metric.name}"] = one.value
         return cls._make(

@@ -53,7 +53,7 @@ def check_groups(
             f"`groups` must have one entry for each of the {n_samples} instances, got shape "
             f"{names.shape}."
         )
-    return read_groups(names, "groups")
+    return read_groups(names)
 
 
 def check_known_groups(

@@ -323,7 +323,7 @@ def _is_cell(row: Any) -> bool:
 
 
 def read_answers(
-    samples: Any, label_names: Iterable[Any] | None, *, name: str, unknown: str = "drop"
+    samples: Any, label_names: Iterable[Any] | None, unknown: str
 ) -> tuple[Labelsets, Floats, Indices, LabelNames]:
     """Return all votes as rows, their weights, whose they are, and the labels."""
     if unknown not in UNKNOWN:
@@ -334,7 +334,7 @@ def read_answers(
         names += tuple(word for word in names_in_answers(cells) if word not in names)
     if not names:
         raise InputError(
-            f"`{name}` must come with the names of the labels, got answers without any name. Pass "
+            "`samples` must come with the names of the labels, got answers without any name. Pass "
             "all labels as `label_names`."
         )
     check_label_names(names, len(names))
@@ -350,7 +350,7 @@ def read_answers(
         weights.append(weight)
         sizes.append(len(weight))
         odd += others
-    _raise(reasons, name)
+    _raise(reasons, "samples")
     if str(odd):
         warn(str(odd), UnseenValuesWarning)
     instance = np.repeat(np.arange(len(cells)), sizes)

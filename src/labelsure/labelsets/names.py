@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.notebook import N_ROWS, count, list_names, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import (
@@ -258,14 +258,12 @@ class GivenLabelsets:
         return rows if order is None else rows[order]
 
 
-def align_pair(
-    first: Any, second: Any, names: tuple[str, str] = ("Y_true", "Y_pred")
-) -> tuple[Labelsets, Labelsets]:
+def align_pair(Y_true: Any, Y_pred: Any) -> tuple[Labelsets, Labelsets]:
     """Return a truth and a prediction with their rows in the order of the first, or refuse them.
 
     Of names that instances list on both sides all that occur are the labels.
     """
-    one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
+    one, other = GivenLabelsets.read(Y_true, "Y_true"), GivenLabelsets.read(Y_pred, "Y_pred")
     sparse = is_sparse(one.values) or is_sparse(other.values)
     labels = other.label_names if one.label_names is None else one.label_names
     if one.sets is not None and other.sets is not None:
@@ -276,9 +274,9 @@ def align_pair(
                 "the number of labels is not known. Read them by `read_labelsets` with "
                 "`label_names=`."
             )
-    rows = one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse)
+    rows = one.to_rows(labels, beside="`Y_pred`", sparse=sparse)
     batch = NamedLabelsets(rows, labels, one.index)
-    return rows, other.to_batch(batch, beside=f"`{names[0]}`", sparse=sparse)
+    return rows, other.to_batch(batch, beside="`Y_true`", sparse=sparse)
 
 
 def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
@@ -402,9 +400,6 @@ def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
             )
 
 
-N_LISTED = 5  # names that a message lists before it only counts
-
-
 def take_rows(batch: Any, rows: Any) -> Any:
     """Return some rows of a dataclass whose fields, but label names, have an entry for each."""
     taken = pick_rows(rows, len(batch), batch.index)
@@ -506,12 +501,10 @@ def list_some(names: Sequence[str]) -> str:
     >>> list_some(["a", "b"]), list_some("abcdefg")
     ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
     """
-    shown = ", ".join(repr(name) for name in names[:N_LISTED])
-    more = len(names) - N_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return list_names([repr(name) for name in names])
 
 
-def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
+def read_groups(groups: Any) -> NDArray[np.str_]:
     """Return groups as names, or say which instance has none."""
     import pandas as pd
 
@@ -519,7 +512,7 @@ def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
     missing = np.flatnonzero(pd.isna(values))
     if missing.size:
         raise InputError(
-            f"`{name}` must name the group of each instance, got none in row {missing[0]}. Name "
+            f"`groups` must name the group of each instance, got none in row {missing[0]}. Name "
             "it, or leave the row out."
         )
     return values.astype(str)

@@ -9,7 +9,6 @@ the lowest: an integer up to 63 labels, a row of packed bytes beyond.
 
 from __future__ import annotations
 
-import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -642,24 +641,3 @@ def to_text(Y: Labelsets) -> list[str]:
     if not is_sparse(Y):
         return [row.tobytes().decode("ascii") for row in (Y + ord("0")).astype(np.uint8)]
     return ["{" + " ".join(map(str, labels)) + "}" for labels in to_indices(Y)]
-
-
-def from_text(texts: Sequence[str], n_labels: int | None = None) -> Labelsets | None:
-    """Return the labelsets that `to_text` has written; None where the texts are something else.
-
-    Examples
-    --------
-    >>> from_text(["101", "000"])
-    array([[1, 0, 1],
-           [0, 0, 0]], dtype=int8)
-    >>> from_text(["{7 123}", "{}"], 1000).indices
-    array([  7, 123])
-    """
-    lengths = {len(text) for text in texts}
-    if len(lengths) == 1 and not set("".join(texts)) - {"0", "1"}:
-        bits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8) - ord("0")
-        return bits.reshape(len(texts), lengths.pop()).astype(np.int8)
-    if n_labels is None or not all(re.fullmatch(r"\{(\d+( \d+)*)?\}", text) for text in texts):
-        return None
-    lists = [[int(label) for label in text[1:-1].split()] for text in texts]
-    return from_indices(lists, n_labels) if texts else None

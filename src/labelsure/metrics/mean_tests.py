@@ -61,7 +61,7 @@ class ExactBinomial(MeanTest):
 
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
         """Return the chance of as few zeros if the mean was the target."""
-        return _binomial_tail(len(outcomes) - outcomes.sum(), len(outcomes), target)
+        return float(bdtr(len(outcomes) - outcomes.sum(), len(outcomes), 1 - target))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
         """Return the bound of Clopper and Pearson."""
@@ -120,11 +120,6 @@ def _optimal_stakes() -> Floats:
     log_p = -STAKE_STEP * np.arange(1, N_STAKES)
     stakes = np.exp(-(ndtri_exp(log_p) ** 2) / 2 - log_p) / np.sqrt(2 * np.pi)
     return np.append(0.0, stakes)
-
-
-def _binomial_tail(n_zeros: float, n: int, target: float) -> float:
-    """Return the chance of at most so many zeros among n if the mean is the target."""
-    return float(bdtr(n_zeros, n, 1 - target))
 
 
 def permutation_bound(reference: Floats, batch: Floats) -> float:

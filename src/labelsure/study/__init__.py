@@ -6,11 +6,11 @@ May depend on `tables` and what is below it. Only `cli` depends on it. Needs the
 
 from importlib.util import find_spec
 
-from labelsure.errors import missing_extra
+from labelsure.errors import missing_study_extra
 
 for _name in ("iterstrat", "pydantic", "tomli_w"):
     if find_spec(_name) is None:
-        raise missing_extra("A study", "study")
+        raise missing_study_extra("A study")
 
 from labelsure.study.cells import Cell, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, load_plan, shipped_plans

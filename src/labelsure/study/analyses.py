@@ -8,29 +8,10 @@ from typing import get_args
 import pandas as pd
 
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.study.correlations import (
-    AssociationName,
-    correlate,
-    optimal_decisions,
-    over_repeats,
-    true_accuracy,
-)
+from labelsure.study.correlations import AssociationName, correlate
 from labelsure.study.linear_models import effects, robustness
-from labelsure.study.mixture import interval_table, mark_intervals, mixture_replicates
+from labelsure.study.mixture import interval_table, mixture_replicates
 from labelsure.study.plan import Settings
-
-__all__ = [
-    "Analyses",
-    "correlate",
-    "effects",
-    "interval_table",
-    "mark_intervals",
-    "mixture_replicates",
-    "optimal_decisions",
-    "over_repeats",
-    "robustness",
-    "true_accuracy",
-]
 
 ALL = -1
 """The repeat of models of the means over all repeats."""

@@ -15,35 +15,18 @@ from scipy.stats import t as student
 
 from labelsure._runtime.typing import AnyPath, Floats
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.study.analyses import ALL, Analyses, effects
+from labelsure.study.analyses import ALL, Analyses
 from labelsure.study.conclusions import (
     FAILS,
     VERDICTS,
-    Claim,
     Conclusion,
     draw_conclusions,
     published_table,
 )
 from labelsure.study.correlations import BASELINE, KEYS
-from labelsure.study.linear_models import FIT
+from labelsure.study.linear_models import FIT, effects
 from labelsure.study.run import open_run
 from labelsure.study.tables import PrintedTable, interval_names
-
-__all__ = [
-    "Claim",
-    "Conclusion",
-    "PaperCheck",
-    "agreement",
-    "check_against_paper",
-    "compare_numbers",
-    "compare_with_paper",
-    "draw_conclusions",
-    "effects_agreement",
-    "own_agreement",
-    "published_table",
-    "trivial_agreement",
-    "trivial_effects",
-]
 
 TITLES = {
     "correlations": "Kendall correlations (Analysis 0)",

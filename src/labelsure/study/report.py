@@ -25,8 +25,6 @@ from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables
 
-__all__ = ["make_study_page", "write_report"]
-
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
 VALUES = {
     "values_correlations": "Analyses 0 and 3, every repeat",

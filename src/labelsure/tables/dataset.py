@@ -13,7 +13,7 @@ from scipy import sparse
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import Indices, Integers, LabelNames, RandomState
-from labelsure.errors import InputError, missing_extra
+from labelsure.errors import InputError, missing_study_extra
 from labelsure.labelsets.names import align_rows, list_some, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
@@ -321,7 +321,7 @@ def _split_stratified(Y: Any, n_test: int, seed: int) -> tuple[Indices, Indices]
     try:
         from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
     except ImportError as error:
-        raise missing_extra("`stratified=True`", "study") from error
+        raise missing_study_extra("`stratified=True`") from error
 
     if sparse.issparse(Y):
         check_size(Y.shape[0] * Y.shape[1], "Labels as a splitter takes them", "Split without it.")

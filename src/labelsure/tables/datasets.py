@@ -34,7 +34,7 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, RandomState
-from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
 from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
@@ -352,7 +352,7 @@ def load_yeast() -> Dataset:
     try:
         from river.datasets import Yeast
     except ImportError as error:
-        raise missing_extra("`yeast` (or `data_dir`, or source='openml')", "study") from error
+        raise missing_study_extra("`yeast` (or `data_dir`, or source='openml')") from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
     data = read_table_file(path, ColumnChoice("Class*"))
     checksum = checksum_values(data.X.to_numpy(), data.Y)

@@ -107,7 +107,6 @@ def raise_bad_rows(reasons: dict[Any, str], where: str) -> None:
 NUMBER, CATEGORY, TEXT, LEFT_OUT = "number", "category", "text", "left out"
 ID, LABEL, PROBABILITY = "id", "label", "probability"
 FEATURES = (NUMBER, CATEGORY, TEXT)
-ROLES = (*FEATURES, LEFT_OUT, ID, LABEL, PROBABILITY)
 
 MAX_CATEGORIES = 100
 """One-hot columns of one category: those that are rarer share the last one."""

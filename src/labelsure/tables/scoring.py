@@ -38,6 +38,7 @@ from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
+from labelsure.metrics.registry import get_metric
 from labelsure.saving import load
 from labelsure.tables.files import (
     Unit,
@@ -66,14 +67,6 @@ if TYPE_CHECKING:
 
     from labelsure.model._assessment import Assessment
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
-
-IDENTITY = {
-    "id": "the value of the id column; only if there is one",
-    "file": "the name of the input and the path of the file below it",
-    "row": "the position of the row in that file, from 0; a header is no row",
-    "audit": "whether chance has chosen the row for an audit; only with `--audit`",
-}
-"""Columns before those of the table for people, and what they hold."""
 
 
 # The pure function
@@ -792,6 +785,8 @@ class ScoreRun:
         Rows that were set aside.
     n_accepted
         Predictions that the policy accepts; None without a target or a share.
+    metric
+        The name of the accuracy.
     mean_estimated
         The mean of the estimated accuracies.
     n_parts, n_kept
@@ -809,6 +804,7 @@ class ScoreRun:
     n_rows: int
     n_bad: int
     n_accepted: int | None
+    metric: str
     mean_estimated: float
     n_parts: int
     n_kept: int
@@ -944,6 +940,7 @@ def score_files(
         n_rows,
         sum(part["n_bad"] for part in notes.values()),
         None if None in accepted else sum(accepted),
+        get_metric(rows.model.metric).title,
         sum(part["total_estimated"] for part in notes.values()) / n_rows,
         len(tasks),
         len(kept),
