@@ -20,15 +20,15 @@ from labelsure._kernels.threads import n_threads
 
 INTRODUCTION = """# Speed
 
-How long labelsure takes, compared with the limits of the hardware and with other libraries. Machines
-differ, so most rows are ratios of two measurements in one run. "Needed" is the limit that we set for
-a row; rows that miss it are listed below.
+How long labelsure takes, compared with the limits of the hardware and with other libraries.
+Machines differ, so most rows are ratios of two measurements in one run. "Needed" is the limit that
+we set for a row; rows that miss it are listed below.
 
 `LABELSURE_DATA=FOLDER python -m benchmarks --page` measures everything again. {machine}
 {run}
 
-Times of chains, costs by number of labels, tables and reports are CPU time of one core, the least of
-several runs. Comparisons with other libraries, with NumPy and with sums of arrays are wall-clock
+Times of chains, costs by number of labels, tables and reports are CPU time of one core, the least
+of several runs. Comparisons with other libraries, with NumPy and with sums of arrays are wall-clock
 time, which other work on the machine lengthens.
 
 ## Measured against needed
