@@ -205,7 +205,10 @@ def own_split_of_scene(folder: Path) -> str:
         PLAIN: {f"C = {k.C:g}": ls.BinaryRelevance(k) for k in learners},
         "powerset": {f"C = {k.C:g}": ls.LabelPowerset(k, random_state=0) for k in learners},
     }
-    lines = ["| scene's own split | chosen | log P | exact |", "|---|---|---|---|"]
+    head = (
+        "| scene, its published split | chosen by cross-validation | log P(truth) | exact match |"
+    )
+    lines = [head, "|---|---|---|---|"]
     for source, models in choices.items():
         chosen = max(models, key=lambda name: held_out_log_prob(models[name], *train))
         found = measure(models[chosen], train, test)
@@ -251,7 +254,7 @@ def main() -> None:
     text = (
         f"{options.splits} splits, at most {MAX_INSTANCES} instances of each set, "
         f"{FEWER_INSTANCES} beyond {MOST_LABELS} labels. Decisions beyond {MANY_LABELS} labels are "
-        f"by the first {MAX_DECISIONS} instances of each split.\n\n"
+        f"measured on the first {MAX_DECISIONS} instances of each split.\n\n"
     )
     text += verdicts(frame, order)
     if options.data:

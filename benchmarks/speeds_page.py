@@ -20,22 +20,22 @@ from labelsure._kernels.threads import n_threads
 
 INTRODUCTION = """# Speed
 
-How long people wait, and how far that is from what the hardware or other libraries need. Machines
-differ, so most rows are ratios of two measurements in one run; "needed" is what we hold ourselves
-to. A row that is missed is shown as such.
+How long labelsure takes, compared with the limits of the hardware and with other libraries.
+Machines differ, so most rows are ratios of two measurements in one run. "Needed" is the limit that
+we set for a row; rows that miss it are listed below.
 
 `LABELSURE_DATA=FOLDER python -m benchmarks --page` measures everything again. {machine}
 {run}
 
-Questions about chains, costs by labels, losses, tables and reports are processor time of one core,
-the least of several runs. Comparisons with other libraries, with NumPy and with sums of arrays are
-wall clock, which other work on the machine lengthens.
+Times of chains, costs by number of labels, tables and reports are CPU time of one core, the least
+of several runs. Comparisons with other libraries, with NumPy and with sums of arrays are wall-clock
+time, which other work on the machine lengthens.
 
 ## Measured against needed
 
 ![Distance of each row from what is needed](../images/evidence/speeds.svg)
 
-Left of the line a row does better than needed. **{n_reached} of {n_rows} rows reach what is
+Rows left of the line are faster than needed. **{n_reached} of {n_rows} rows reach what is
 needed.**
 
 ## Cost by number of labels
@@ -44,14 +44,14 @@ needed.**
 
 Ensembles of ten logistic chains, milliseconds of one core for one instance: random chains, and
 ensembles fitted to the most frequent labels of CAL500 (C = 0.01, flat probabilities), Enron and
-Slashdot (C = 1). Up to 16 labels all probabilities are computed; beyond, the likely labelsets are
-searched for, and draws, or up to 18 labels all probabilities, answer where that does not do.
+Slashdot (C = 1). Up to 16 labels all probabilities are computed. Beyond, the probable labelsets are
+enumerated; where their bounds are too wide, all probabilities (up to 18 labels) or draws are used.
 
 ## What is compared
 
 - **Other libraries**: chains of scikit-learn, scikit-multilearn-ng and river, on the same data in
   the same run.
-- **The hardware's limit**: summing or filling arrays of the size that a question is about.
+- **The hardware's limit**: summing or filling arrays of the same size.
 - **The obvious way**: the same formula in NumPy, or all labelsets one by one.
 - MAPIE and mulaconf are not timed.
 

@@ -52,7 +52,7 @@ def test_a_summary_of_what_was_scored(run, files, tmp_path):
     model, rows = files / "model.labelsure", files / "new.csv"
     assert told == [
         ["Predictions", f"50 ({n_accepted} accepted, {50 - n_accepted} to review)"],
-        ["Accuracy", f"{mean:.3f}, the mean of the estimates"],
+        ["Mean Jaccard", f"{mean:.3f} (estimated)"],
         ["Shift", str(make_model().estimate(make_rows(N_ROWS).drop(columns="id")).shift)],
         [
             "Audit",
@@ -160,8 +160,8 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     lines = [told(line) for line in run("estimate", "changed.csv")[1].splitlines()]
     X = rows.assign(a=rows["a"] + 1.5).drop(columns="id")
     weighted = make_model().estimate(X, shift="weighted")
-    assert lines[1].startswith("Do not rely on this. The batch is not like the reference (AUC 0.")
-    assert "Moved most: P(x) (mean" in lines[1]
+    assert lines[1].startswith("Do not rely on this. The batch differs from the reference (AUC 0.")
+    assert "Means that changed most: P(x) from" in lines[1]
     assert lines[2] == f"By labelled instances like these: {weighted}"
     found = run("estimate", "changed.csv", "--shift", "weighted")[1]
     assert found.startswith(f"Estimate  {weighted}\n")
@@ -169,7 +169,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
     assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
     lines = run("estimate", "far.csv")[1].splitlines()
-    assert "not estimable from the labelled instances" in lines[2]
+    assert "not estimable from the calibration set" in lines[2]
     code, out, err = run("estimate", "far.csv", "--shift", "weighted")
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")

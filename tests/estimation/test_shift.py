@@ -111,10 +111,10 @@ class TestTheTest:
         test = ls.shift_test(ESTIMATOR, moved)
         assert test.found
         assert test.moved.index[0] == "P(b)"
-        assert str(test).startswith("The batch is not like the reference (AUC 0.")
-        assert "Moved most: P(b) (mean 0." in str(test)
+        assert str(test).startswith("The batch differs from the reference (AUC 0.")
+        assert "Means that changed most: P(b) from 0." in str(test)
         assert "P(b)" in test._repr_html_()
-        with pytest.warns(ls.ShiftWarning, match=r"Moved most: P\(b\)") as caught:
+        with pytest.warns(ls.ShiftWarning, match=r"changed most: P\(b\)") as caught:
             found = ESTIMATOR.estimate(moved)
         assert caught[0].filename == __file__
         assert found.shift.auc == test.auc
@@ -212,7 +212,7 @@ class TestWeights:
             ESTIMATOR.estimate(far, shift="weighted")
         easy, truth = make_batch(60, np.random.default_rng(10))
         few = ls.AccuracyEstimator("jaccard").fit(easy[:45], truth[:45])
-        with pytest.raises(ls.errors.NotEstimableError, match="at least 50 are needed") as caught:
+        with pytest.raises(ls.errors.NotEstimableError, match="must be at least 50, got") as caught:
             few.estimate(DIST[800:], shift="weighted")
         assert caught.value.effective_size < 45
         with pytest.raises(

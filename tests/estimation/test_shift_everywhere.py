@@ -46,7 +46,7 @@ ASKED = {
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_shift_is_announced_by_every_answer(model, name):
-    with pytest.warns(ls.ShiftWarning, match="Moved"):
+    with pytest.warns(ls.ShiftWarning, match="Shift detected"):
         ASKED[name](model, MOVED)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -58,7 +58,7 @@ def test_the_summary_of_an_assessment_says_it(model):
     with pytest.warns(ls.ShiftWarning):
         found = model.assess(MOVED, k=1)
     assert found.shift.found
-    assert "Do not rely on this. The batch is not like the reference (AUC" in str(found)
+    assert "Do not rely on this. The batch differs from the reference (AUC" in str(found)
     assert "Do not rely on this" in found._repr_html_()
     assert "No sign that the batch differs" in str(model.assess(USUAL))
     assert str(model.assess(MOVED[:20])).endswith("Not tested for shift: fewer than 30 instances.")
@@ -107,7 +107,7 @@ def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, mo
         run = score_files("m.labelsure", "new.csv", "out.csv", n_jobs=1)
     assert len(caught) == 1
     assert run.shift_found
-    assert run.shift.startswith("Do not rely on this. The batch is not like the reference")
+    assert run.shift.startswith("Do not rely on this. The batch differs from the reference")
     with pytest.warns(ls.ShiftWarning):
         whole = model.estimate(pd.read_csv("new.csv"))
     assert f"AUC {whole.shift.auc:.2f}" in run.shift  # however the rows are cut into parts
@@ -186,7 +186,7 @@ def test_terminals_say_it(model, tmp_path, monkeypatch, capsys):
         return capsys.readouterr()
 
     scored = run("score", "m.labelsure", "new.csv", "--out", "out.csv", "--jobs", "1")
-    said = "Do not rely on this. The batch is not like the reference"
+    said = "Do not rely on this. The batch differs from the reference"
     assert (scored.out.count(said), scored.err.count("not like")) == (1, 0)
     reported = run("report", "m.labelsure", "new.csv", "--out", "page.html")
     assert (reported.out.count(said), reported.err) == (1, "")

@@ -71,7 +71,7 @@ def test_a_policy_accepts_what_reaches_its_target(estimator):
 
 def test_a_batch_that_differs_is_found(estimator):
     harder, _ = simulate(300, 2, harder=2.5)
-    with pytest.warns(ls.ShiftWarning, match="not like"):
+    with pytest.warns(ls.ShiftWarning, match="Shift detected"):
         found = estimator.estimate(harder).shift
     assert {"largest probability 1", "sum of probabilities"} <= set(found.moved.index)
     table = ls.monitor(estimator, [NEW[:300], harder])

@@ -105,9 +105,10 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     assert "<title>Of a week</title>" in text
     assert "by the given labels" in text
     said = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert said[0] == said[2] == ["Report", str(out)]
-    assert said[1][0] == "Shift"
-    assert said[1][1].startswith("No sign that the batch differs")
+    assert [key for key, _ in said] == ["Summary", "Report", "Summary", "Report"]
+    assert said[1] == said[3] == ["Report", str(out)]
+    assert said[0][1].startswith("A model of 3 labels: estimated mean Jaccard")
+    assert said[2][1] == "All 300 predictions can go out unreviewed."
 
 
 def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):

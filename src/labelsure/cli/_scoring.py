@@ -128,7 +128,7 @@ def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
     if run.n_accepted is not None:
         accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to review"
     yield "Predictions", f"{run.n_rows:,} ({accepted})"
-    yield "Accuracy", f"{run.mean_estimated:.3f}, the mean of the estimates"
+    yield f"Mean {run.metric}", f"{run.mean_estimated:.3f} (estimated)"
     yield "Shift", run.shift
     if run.n_audited:
         yield (
@@ -294,9 +294,9 @@ def report(given: Given) -> None:
                 progress=bar,
                 **choose(given, f"scored truth {SOURCES} title open_cost n_jobs"),
             )
-        return page, page.data["shift"]["sentence"] if "shift" in page.data else ""
+        return page, page.data["alert"] or page.data["answer"][0]
 
-    write_page(given, output_of("report", given, read), read, make_page)
+    write_page(given, output_of("report", given, read), read, make_page, name="Summary")
 
 
 @command(

@@ -124,7 +124,8 @@ class ShiftTest:
         figures = f"AUC {self.auc:.2f}, p = {self.p_value:.2g}"
         if self.found:
             return (
-                f"The batch is not like the reference ({figures}). Moved most: {self.name_moved()}."
+                f"The batch differs from the reference ({figures}). Means that changed most: "
+                f"{self.name_moved()}."
             )
         if self.p_value < FOUND_P:
             return f"The batch differs from the reference, but little ({figures})."
@@ -137,7 +138,7 @@ class ShiftTest:
         """Say what moved most, and how."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
-            f"{full_name(str(row.Index))} (mean {row.batch:.3g}, was {row.reference:.3g})"
+            f"{full_name(str(row.Index))} from {row.reference:.3g} to {row.batch:.3g}"
             for row in rows
         )
 
@@ -301,10 +302,10 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
             "some of them? Then new instances look different, and the estimate is too high."
         )
     warn(
-        "The batch is not like the instances that the estimator was fitted to: a classifier would "
-        f"tell them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The "
-        "estimate and its interval are about instances like those. Label some rows drawn at "
-        f"random, or see shift='weighted'.{question}",
+        f"Shift detected: the batch differs from the calibration set (AUC {test.auc:.2f}, p = "
+        f"{test.p_value:.2g}). Means that changed most: {test.name_moved()}. The estimate and its "
+        "interval assume rows like the calibration set. Label some rows drawn at random, or use "
+        f"shift='weighted'.{question}",
         ShiftWarning,
     )
 
@@ -344,10 +345,10 @@ def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
     weights = Weights(values, replicates)
     if share_cut > MAX_CUT_SHARE:
         raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the labelled instances: "
-            f"{share_cut:.0%} of it are of kinds that are hardly among them (at most "
-            f"{MAX_CUT_SHARE:.0%} may be). Label some rows drawn at random, and pass them as "
-            "`Y_true` and `rows`.",
+            "The accuracy of this batch is not estimable from the calibration set: "
+            f"{share_cut:.0%} of its rows lie where there are hardly any calibration rows (at most "
+            f"{MAX_CUT_SHARE:.0%} may). Label some rows drawn at random, and pass them as `Y_true` "
+            "and `rows`.",
             weights.effective_size,
         )
     return weights
@@ -405,9 +406,10 @@ def weighted_interval(
     size = weights.effective_size
     if size < MIN_EFFECTIVE_SIZE:
         raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the labelled instances: those like "
-            f"it amount to {size:.0f} of {len(residuals)}, at least {MIN_EFFECTIVE_SIZE} are "
-            "needed. Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
+            "The accuracy of this batch is not estimable from the calibration set: the effective "
+            f"sample size of its weighted rows must be at least {MIN_EFFECTIVE_SIZE}, got "
+            f"{size:.0f} (of {len(residuals)}). Label some rows drawn at random, and pass them as "
+            "`Y_true` and `rows`.",
             size,
         )
     n_samples = sums.n_samples
@@ -472,8 +474,8 @@ def shift_test(
     >>> P = rng.beta([0.3, 0.3, 0.9], 0.6, size=(300, 3))
     >>> found = shift_test(usual, IndependentLabels(P, label_names=["a", "b", "c"]))
     >>> print(found)
-    The batch is not like the reference (AUC 0.71, p = 0.005). Moved most: P(c) (mean 0.597,
-    was 0.315), n_expected (mean 1.29, was 1.01), n_predicted (mean 1.3, was 0.969).
+    The batch differs from the reference (AUC 0.71, p = 0.005). Means that changed most: P(c) from
+    0.315 to 0.597, n_expected from 1.01 to 1.29, n_predicted from 0.969 to 1.3.
     >>> found.moved.head(2).round(2)
                 reference  batch  distance
     column

@@ -38,6 +38,7 @@ from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
+from labelsure.metrics.registry import get_metric
 from labelsure.saving import load
 from labelsure.tables.files import (
     Unit,
@@ -784,6 +785,8 @@ class ScoreRun:
         Rows that were set aside.
     n_accepted
         Predictions that the policy accepts; None without a target or a share.
+    metric
+        The name of the accuracy.
     mean_estimated
         The mean of the estimated accuracies.
     n_parts, n_kept
@@ -801,6 +804,7 @@ class ScoreRun:
     n_rows: int
     n_bad: int
     n_accepted: int | None
+    metric: str
     mean_estimated: float
     n_parts: int
     n_kept: int
@@ -936,6 +940,7 @@ def score_files(
         n_rows,
         sum(part["n_bad"] for part in notes.values()),
         None if None in accepted else sum(accepted),
+        get_metric(rows.model.metric).title,
         sum(part["total_estimated"] for part in notes.values()) / n_rows,
         len(tasks),
         len(kept),
