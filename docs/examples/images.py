@@ -14,7 +14,7 @@
 # prime, at least five, a loop, a straight stroke. A sorting machine acts on traits. **For which
 # images can it act at once, and which traits must a person look at?**
 #
-# `pip install labelsure` is all that it needs.
+# The code needs `pip install labelsure` and no extra.
 
 # %%
 from textwrap import fill
@@ -44,8 +44,7 @@ print(f"actual exact match: {model.score(new.X, new.Y):.3f}")
 # ## Prediction sets
 #
 # Conformal prediction sets with a nominal coverage of 95%. A trait is *certain*
-# if all labelsets of the set have it, *possible* if some have it. Traits that are neither certain
-# nor excluded are open.
+# if all labelsets of the prediction set have it, *excluded* if none has it, and *open* otherwise.
 
 # %%
 region = model.predict_region(new.X)
@@ -70,8 +69,8 @@ figure.tight_layout()
 # %% [markdown]
 # ## Abstention on single traits
 #
-# If asking a person about one trait costs a fifth of acting on a wrong one, leave open every trait
-# that is wrong with a probability above 0.2 (partial abstention under Hamming).
+# Suppose that asking a person about one trait costs a fifth of acting on a wrong one. Then leave open
+# every trait whose prediction is wrong with probability above 0.2 (partial abstention under Hamming).
 
 # %%
 partial = model.assess(new.X).leave_open(0.2)

@@ -8,18 +8,18 @@
 # ---
 
 # %% [markdown]
-# # LLM answers: which tickets can go out unseen?
+# # LLM answers: which tickets can go out without review?
 #
-# An LLM tags tickets. Each is sent five times, so there are five answers, lists of tags that agree
-# more or less. **Which tickets can be tagged without a person, if the tags that go out must have a
+# An LLM tags tickets. Each ticket is sent five times, so it has five answers: lists of tags that
+# agree more or less. **Which tickets can be tagged without a person, if the tags that go out must have a
 # mean F1 of at least 0.85?**
 #
-# No public set of sampled answers is at hand. **The answers here are simulated**: a classifier of
+# We have no public set of sampled answers. **The answers here are simulated**: a classifier of
 # scikit-learn's digits, fitted to 200 of them, stands in for the LLM, images for tickets, five
 # traits of the digit for tags. Answers are drawn from its joint distribution at temperature 0.6,
-# so that they agree more often than they are right, as those of LLMs do. `pip install labelsure`
-# is all that the code needs. (On Yeast, tried first with a target of 0.7, 200 tickets were too few
-# to accept any.)
+# so that they agree more often than they are right: they are overconfident, like many LLMs. The code
+# needs `pip install labelsure` and no extra. (We tried Yeast first, with a target of 0.7: 200
+# labelled tickets were too few to accept any.)
 
 # %%
 import warnings
@@ -46,8 +46,8 @@ answers = [
 # %% [markdown]
 # ## Answers as they come
 #
-# Some calls fail, some answers are no list, some tags do not exist. They are counted, not dropped
-# in silence.
+# Some calls fail, some answers are not lists, some tags do not exist. labelsure leaves them out,
+# counts them and warns.
 
 # %%
 for i in range(0, len(answers), 40):
@@ -62,7 +62,8 @@ print(answers[0])
 # %% [markdown]
 # ## Calibrate with 200 labelled tickets
 #
-# Random ones: tickets that were labelled because they looked doubtful would bias every figure.
+# They must be a random sample: tickets that were labelled because they looked doubtful would bias
+# every number.
 
 # %%
 model = ls.AccuracyAwareClassifier(
@@ -79,7 +80,7 @@ print(model.recalibration_)
 print(model.policy_)
 
 # %% [markdown]
-# ## What to send to people
+# ## Which tickets to accept
 
 # %%
 warnings.simplefilter("ignore", ls.errors.UnseenValuesWarning)  # said above
@@ -93,10 +94,10 @@ print(f"actual mean F1 of all: {f1.mean():.3f}")
 print(model.estimate(new))
 
 # %% [markdown]
-# ## Beside the share of agreeing answers
+# ## Compared with the share of agreeing answers
 #
-# The usual confidence is the share of answers that are equal to the most frequent one. It says how
-# sure the tagger is, not how accurate its tags are.
+# The usual confidence is the share of answers that equal the most frequent one. It measures
+# agreement, not accuracy.
 
 # %%
 votes = ls.LabelsetTable.from_samples(new, tags)
@@ -118,5 +119,4 @@ figure.tight_layout()
 # ## Decision
 #
 # Accepted tickets go out. The others go to people, who see the suggested tags. Each week 50 random
-# tickets are labelled (`model.draw_audit`), and `model.estimate` says whether the figures still
-# hold.
+# tickets are labelled (`model.draw_audit`), and `model.estimate` shows whether mean F1 has changed.

@@ -10,9 +10,9 @@
 # %% [markdown]
 # # Medicine: few labelled cases, rare codes, a change of prevalence
 #
-# A hospital assigns diagnosis codes to reports. It has labelled a few hundred. **How good are the
-# codes of the classifier, code by code, and does that still hold when another ward sends its
-# reports?**
+# A hospital assigns diagnosis codes to reports and has labelled 300 of them. **What precision and
+# recall does the classifier have for each code, and does that still hold when another ward sends
+# its reports?**
 #
 # Data: `medical` (978 radiology reports, 45 ICD-9 codes) if it is in the folder `LABELSURE_DATA`;
 # otherwise Yeast, genes and their functions, stands in. Both need `pip install "labelsure[study]"`.
@@ -39,8 +39,8 @@ data = data.select_labels(list(np.array(data.label_names)[frequent]))
 print(data)
 
 # %% [markdown]
-# 300 labelled cases in all: too few to hold many out, so the classifier is cross-fitted (`cv=5`).
-# Its estimates are those of models trained on 80% of the cases, slightly pessimistic.
+# With 300 labelled cases there are too few to hold many out, so the classifier is cross-fitted
+# (`cv=5`). Its estimates are those of models trained on 80% of the cases: slightly pessimistic.
 
 # %%
 known, new = ls.split_dataset(data, len(data) - 300, random_state=0)
@@ -61,7 +61,7 @@ with warnings.catch_warnings():
 # ## Code by code
 #
 # Precision and recall of each code with 95% intervals, without labels of the new reports. Rare
-# codes have wide intervals: that is the honest answer with 300 cases.
+# codes have wide intervals, because 300 cases contain few examples of them.
 
 # %%
 table = model.estimate_labels(new.X)
@@ -114,5 +114,5 @@ print(model.estimate(ward.X, rows=audit, Y_true=np.asarray(ward.Y)[audit]))
 # %% [markdown]
 # ## Decision
 #
-# Use the codes whose interval of precision lies above what the hospital needs; have the others
-# checked. Before the model serves another ward, label fifty of its reports at random.
+# Use the codes whose precision interval lies above the precision that the hospital needs; have the
+# others checked. Before the model serves another ward, label fifty of its reports at random.

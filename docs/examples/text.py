@@ -15,7 +15,7 @@
 # tags that go out must have a mean F1 of at least 0.8?**
 #
 # Data: Debian's package lists (descriptions and tags, on any Debian machine with access to its
-# archive). `pip install labelsure` is all that the code needs.
+# archive). The code needs `pip install labelsure` and no extra.
 
 # %%
 import re
@@ -89,7 +89,8 @@ except (OSError, subprocess.SubprocessError):
     print("No Debian package lists here: handwritten digits take their place.")
 
 # %% [markdown]
-# The 26 most frequent tags that say what a program does. Packages without any of them are left out.
+# Labels are the 26 most frequent tags that say what a program does. Packages without any of them
+# are left out.
 
 # %%
 if packages is not None:
@@ -136,7 +137,7 @@ print(model.summary_)
 # %% [markdown]
 # ## New packages
 #
-# Without looking at their tags:
+# Estimated without their tags:
 
 # %%
 print(model.estimate(X.iloc[new]))
@@ -146,9 +147,9 @@ table[["predicted", "estimated_accuracy", "accept"]].sort_values(
 ).iloc[[0, -1]]
 
 # %% [markdown]
-# ## Had we known
+# ## Check against the true tags
 #
-# The tags that people gave, which no step above has seen:
+# The tags that people gave were not used in any step above:
 
 # %%
 truth = Y.iloc[new].to_numpy()
@@ -167,7 +168,7 @@ axes = curve.plot(target=target)
 # %% [markdown]
 # ## Decision
 #
-# The accepted share goes out without review; the guarantee is for packages like these, at 95%
-# confidence. The others go to a person, the most doubtful first. If new packages are of another
-# kind, `model.estimate` warns, and fifty labelled random rows
-# ([shift](../howto/shift.md)) say what the accuracy really is.
+# The accepted packages go out without review. The guarantee holds at 95% confidence for packages
+# from the same population. The others go to a person, the most doubtful first. If new packages are of another
+# kind, `model.estimate` warns; labelling fifty random rows then gives a valid estimate
+# ([shift](../howto/shift.md)).

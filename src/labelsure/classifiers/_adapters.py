@@ -308,6 +308,12 @@ def innermost(model: Any) -> Any:
     return model
 
 
+def first_step(model: Any) -> Any:
+    """Return what takes the instances first: the first step of a pipeline, also of a frozen one."""
+    model = model.estimator if isinstance(model, FrozenEstimator) else model
+    return model.steps[0][1] if isinstance(model, Pipeline) else model
+
+
 def known_label_names(model: Any) -> LabelNames:
     """Return the label names of a fitted model that has some, None for others."""
     names: LabelNames = getattr(innermost(model), "label_names_", None)

@@ -73,11 +73,11 @@ ASSUMPTION = "assumes covariate shift only"
 """What a weighted estimate rests on: p(accuracy given what is seen of an instance) is unchanged."""
 
 
-def sample_rows(n_rows: int, seed: int | None = 0, most: int = MAX_ROWS) -> Indices:
+def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
     """Return the numbers of all rows, or of some that chance has chosen, in their order."""
-    if n_rows <= most:
+    if n_rows <= MAX_ROWS:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(n_rows, MAX_ROWS, replace=False))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ mean accuracy of what a policy accepts, rests on one of these.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cache
 from typing import Any
 
@@ -31,23 +30,7 @@ LARGEST_PMF = 0.4689  # times the standard deviation: of any number of successes
 N_NEWTON, LARGEST_STEP = 6, 2.0  # of a logistic regression on standardised values
 
 
-class MeanTest(ABC):
-    """A test of the mean of outcomes in [0, 1], drawn independently."""
-
-    @abstractmethod
-    def check(self, outcomes: Floats) -> None:
-        """Refuse outcomes that the test is not made for."""
-
-    @abstractmethod
-    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return the p-value of "the true mean is at most the target"."""
-
-    @abstractmethod
-    def lower_bound(self, outcomes: Floats, error: float) -> float:
-        """Return what the true mean exceeds, but for a chance of `error`."""
-
-
-class ExactBinomial(MeanTest):
+class ExactBinomial:
     """For outcomes that are 0 or 1: the binomial tail itself."""
 
     def check(self, outcomes: Floats) -> None:
@@ -60,18 +43,18 @@ class ExactBinomial(MeanTest):
             )
 
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return the chance of as few zeros if the mean was the target."""
+        """Return the p-value: the chance of as few zeros if the mean was the target."""
         return float(bdtr(len(outcomes) - outcomes.sum(), len(outcomes), 1 - target))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
-        """Return the bound of Clopper and Pearson."""
+        """Return what the mean exceeds but for a chance of `error`, by Clopper and Pearson."""
         n_ones = int(outcomes.sum())
         if n_ones == 0:
             return 0.0
         return float(betaincinv(n_ones, len(outcomes) - n_ones + 1, error))
 
 
-class Betting(MeanTest):
+class Betting:
     """For outcomes anywhere in [0, 1]: bet on them one after the other.
 
     A capital of 1 is staked on each outcome being above the target. If the true mean is at most
@@ -155,6 +138,9 @@ def permutation_bound(reference: Floats, batch: Floats) -> float:
         ab = ab + step / max(1.0, np.abs(step).max() / LARGEST_STEP)
     return float(np.exp(smallest))
 
+
+MeanTest = Betting | ExactBinomial
+"""A test of the mean of outcomes in [0, 1], drawn independently."""
 
 MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}
 """The test for each kind of outcome."""

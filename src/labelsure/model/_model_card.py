@@ -8,10 +8,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.notebook import list_names, make_html
-from labelsure.classifiers._adapters import innermost, is_settled
+from labelsure.classifiers._adapters import first_step, innermost, is_settled
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -219,10 +218,7 @@ def _describe_classifier(fitted: Any) -> str:
 
 def _describe_columns(model: Any) -> list[dict[str, str]] | None:
     """Return what the first step of a pipeline says of the columns of a table, None without it."""
-    estimator = model.estimator_
-    if isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    first = first_step(model.estimator_)
     return first.describe_columns() if hasattr(first, "describe_columns") else None
 
 

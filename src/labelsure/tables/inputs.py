@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from labelsure.classifiers._adapters import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError
 from labelsure.labelsets.answers import OddAnswers
@@ -149,10 +148,7 @@ class _NumberColumns:
 
 def _find_reader(model: Any, id_column: str | None) -> Any:
     """Return what knows the columns of a model: its first step, or what follows from its names."""
-    estimator = model.estimator_
-    if isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    first = first_step(model.estimator_)
     if isinstance(first, (TableColumns, PredictionColumns)):
         return first
     if isinstance(first, PrecomputedProbabilities):
