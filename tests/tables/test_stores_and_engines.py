@@ -5,7 +5,6 @@ import gzip
 import os
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -91,11 +90,11 @@ def bucket(monkeypatch, tmp_path):
     """A bucket of moto's server on the loopback device, which Arrow's own client of S3 talks to.
 
     The server needs packages that conflict with the pins of this project: install it into an
-    environment of its own, and name its program by MOTO_SERVER or put it on the PATH.
+    environment of its own, and name its program by MOTO_SERVER.
     """
-    program = os.environ.get("MOTO_SERVER") or shutil.which("moto_server")
+    program = os.environ.get("MOTO_SERVER")
     if program is None:
-        pytest.skip("moto's server is not on this machine, or MOTO_SERVER does not name it")
+        pytest.skip("MOTO_SERVER does not name the program of moto's server")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
