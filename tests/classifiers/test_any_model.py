@@ -253,14 +253,14 @@ CASES = [
         "ClassifierChain(LogisticRegression())",
         ClassifierChain(LOGISTIC, order=[1, 3, 0, 2]),
         sums_of_the_chain,
-        "by the joint of its learners",
+        "by the joint probability of its chain",
         ls.distributions.ChainMixture,
     ),
     Case(
         "ClassifierChain(DecisionTreeClassifier())",
         ClassifierChain(TREE),
         sums_of_the_chain,
-        "by the joint of its learners",
+        "by the joint probability of its chain",
         ls.distributions.ChainMixture,
     ),
     # A vector of zeros and ones is one label

@@ -181,7 +181,7 @@ def test_standard_output(folder, words):
     assert not (folder / "-").exists()
     if words.startswith("score"):
         assert done.stdout.count(b"\n") == N_ROWS + 1
-        assert b"Predictions  20 (" in done.stderr
+        assert b"Predictions   20 (" in done.stderr
     else:
         assert done.stdout.startswith(b"<!DOCTYPE html>")
 

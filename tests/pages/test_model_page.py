@@ -176,7 +176,7 @@ def test_nothing_is_guaranteed_on_a_page_whose_batch_has_shifted(model):
     P = draw(300, 4)[0].clip(0.3, 0.7)
     P.iloc[:100] = 0.999
     page = model.report(P)
-    assert page.data["alert"].startswith("Do not rely on this. The batch is not like")
+    assert page.data["alert"].startswith("Do not rely on this. The batch differs from")
     assert page.data["answer"][0].startswith("Do not send out any prediction unreviewed: 1")
     shown = page.html.partition("<script")[0]
     assert shown.index('role="alert"') < shown.index("<h1>")
