@@ -1,7 +1,7 @@
 """Recalibration: distributions that are brought closer to what was seen, behind a gate.
 
 Temperature scaling, a calibration curve for each label, dependence between labels, smoothed votes.
-Sections 12 and 16 of `docs/understand/mathematics.md` have the formulas.
+Formulas: `docs/understand/mathematics.md`, "Temperature and label-wise calibration".
 """
 
 from __future__ import annotations

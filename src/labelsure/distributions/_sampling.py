@@ -6,7 +6,7 @@
 - Marginals: means of conditional probabilities along the paths (Rao-Blackwell).
 - Draws are made in rounds until the interval of what was asked is narrow enough.
 
-The derivations are in `docs/understand/mathematics.md`, "Sampling without bias".
+Formulas: `docs/understand/mathematics.md`, "Sampling without bias".
 """
 
 from __future__ import annotations

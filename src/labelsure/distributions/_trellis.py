@@ -1,6 +1,6 @@
 """`TrellisDistribution`: each label depends on a few visited shortly before it; any number of them.
 
-Section numbers are those of `docs/understand/mathematics.md`.
+Formulas: `docs/understand/mathematics.md`, "Trellises".
 """
 
 from __future__ import annotations
