@@ -138,7 +138,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return weighted_mean(is_right, sample_weight, dist)
 
     def _requirements(self) -> dict[str, Any]:
-        """Return how scikit-learn shall validate X.
+        """Return how scikit-learn should validate X.
 
         One type and layout of arrays, so that every route and every source of the same numbers
         gives the same answer to the last bit.

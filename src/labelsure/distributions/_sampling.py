@@ -41,7 +41,7 @@ PRIOR_DRAWS = 2
 """A coefficient that is fitted counts its first guess like so many draws."""
 
 LEAST_LEFT = 0.01
-"""However much variance was taken away, this share of what undrawn ends add is left."""
+"""Whatever control variates save, this share of what undrawn ends add to the variance is left."""
 
 
 class MeanEstimate(NamedTuple):

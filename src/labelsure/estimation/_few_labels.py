@@ -1,8 +1,8 @@
 """A batch of which a few instances are labelled: estimates that no shift can mislead.
 
-The estimates of all instances say most, and the labelled ones by how much these are wrong here
-(prediction-powered inference). That holds whatever the batch is like, if chance has chosen which
-instances are labelled.
+Prediction-powered inference: the mean estimate of all instances, corrected by the mean error of the
+estimates on the labelled ones. It is valid under any shift if the labelled instances are a random
+sample of the batch.
 """
 
 from __future__ import annotations

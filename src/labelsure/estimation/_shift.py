@@ -179,7 +179,7 @@ def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]
     The distance is Mahalanobis' between the means of columns and their squares, with a ridge
     (Hotelling's statistic). A random part of all rows is as far from the rest as chance takes it:
     what is beyond the mean of such distances is due to the shift. Two normal populations at a
-    distance d are told apart with an AUC of Phi(d / sqrt 2).
+    distance d are separated with an AUC of Phi(d / sqrt 2).
     """
     n, n_all = len(batch), len(reference) + len(batch)
     values = np.concatenate([reference, batch])

@@ -509,8 +509,8 @@ def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
     after = (
         "The accuracies by the given labels hold."
         if has_truth
-        else "Label about 30 random rows of it: `estimate(X, rows=rows, Y_true=labels)` is right "
-        "whatever has changed."
+        else "Label about 30 random rows of it: `estimate(X, rows=rows, Y_true=labels)` is valid "
+        "under any shift."
     )
     return f"{say_shift(test, '')} {after}"
 
