@@ -21,6 +21,7 @@ from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._runtime.limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
+BLOCK = 1 << LOW_LABELS
 
 
 @fast_kernel
@@ -194,39 +195,20 @@ def _mix_two_labels(a, b, c, d, t):
 
 
 @fast_inner
-def _mix_first_two_labels(x, t):
-    """Do the same for labels 0 and 1, whose four values are neighbours."""
-    for j in range(x.size // 4):
-        a, b, c, d = x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]
-        a, b = a + t * b, a + b
-        c, d = c + t * d, c + d
-        x[4 * j] = a + t * c
-        x[4 * j + 1] = b + t * d
-        x[4 * j + 2] = a + c
-        x[4 * j + 3] = b + d
+def _mix_and_turn(source, t, target):
+    """Do the two lowest labels of a block, which become the two highest ones in the target.
 
-
-@fast_inner
-def _mix_first_four_labels(x, t):
-    """Do labels 0 to 3 in one go: two rounds of two, each turning its four values around."""
-    turned = np.empty(16)
-    for first in range(0, x.size, 16):
-        block = x[first : first + 16]
-        _mix_and_turn_labels(block, t, turned)
-        _mix_and_turn_labels(turned, t, block)
-
-
-@fast_inner
-def _mix_and_turn_labels(source, t, target):
-    """Do the labels of strides 1 and 2; in the target they have strides 4 and 8."""
-    for j in range(4):
+    So all labels of a block take their turn at the same place, and four turns bring them back.
+    Strides are constants, so that the compiler knows that neighbours do not overlap.
+    """
+    for j in range(BLOCK // 4):
         a, b, c, d = source[4 * j], source[4 * j + 1], source[4 * j + 2], source[4 * j + 3]
         a, b = a + t * b, a + b
         c, d = c + t * d, c + d
         target[j] = a + t * c
-        target[4 + j] = b + t * d
-        target[8 + j] = a + c
-        target[12 + j] = b + d
+        target[BLOCK // 4 + j] = b + t * d
+        target[BLOCK // 2 + j] = a + c
+        target[3 * BLOCK // 4 + j] = b + d
 
 
 @fast_inner
@@ -237,16 +219,14 @@ def _mix_one_label(a, b, t):
 
 
 @fast_inner
-def _transform_all_labels(x, t):
-    """Apply the butterfly of every label."""
-    stride = 1
-    if x.size >= 16:
-        _mix_first_four_labels(x, t)
-        stride = 16
-    elif x.size >= 4:
-        _mix_first_two_labels(x, t)
-        stride = 4
-    _transform_labels(x, stride, t)
+def _transform_block(x, t, turned):
+    """Apply the butterfly of every label of a block, or of a joint that is smaller than one."""
+    if x.size < BLOCK:
+        _transform_labels(x, 1, t)
+        return
+    for _ in range(LOW_LABELS // 4):
+        _mix_and_turn(x, t, turned)
+        _mix_and_turn(turned, t, x)
 
 
 @fast_inner
@@ -277,7 +257,8 @@ def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
     each label. u is at most L: L / 2 nodes integrate exactly. `plain` and `sized` are work space.
     """
     size = p.size
-    block = min(size, 1 << LOW_LABELS)
+    block = min(size, BLOCK)
+    turned = np.empty(block)
     low_sizes = np.zeros(block)
     low_powers = np.ones(block)
     for j in range(1, block):
@@ -294,8 +275,8 @@ def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
             for j in range(block):
                 low_plain[j] = source[j]
                 low_sized[j] = source[j] * (high_size + low_sizes[j])
-            _transform_all_labels(low_plain, t)
-            _transform_all_labels(low_sized, t)
+            _transform_block(low_plain, t, turned)
+            _transform_block(low_sized, t, turned)
         _transform_labels(plain, block, t)
         _transform_labels(sized, block, t)
         for first in range(0, size, block):
@@ -323,10 +304,12 @@ def _find_first_best(values):
 
 @kernel
 def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
-    """Per row: the code of the prediction with the largest expected Jaccard."""
+    """Per row: the code of the prediction with the largest expected Jaccard, where it is < 0."""
     size = P.shape[1]
     p, plain, sized, values = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     for i in range(start, stop):
+        if best[i] >= 0:
+            continue
         for c in range(size):
             p[c] = P[i, c]
         _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values)
