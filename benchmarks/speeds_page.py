@@ -44,8 +44,9 @@ needed.**
 
 Ensembles of ten logistic chains, milliseconds of one core for one instance: random chains, and
 ensembles fitted to the most frequent labels of CAL500 (C = 0.01, flat probabilities), Enron and
-Slashdot (C = 1). Up to 16 labels all probabilities are computed. Beyond, the probable labelsets are
-enumerated; where their bounds are too wide, all probabilities (up to 18 labels) or draws are used.
+Slashdot (C = 1). Up to 14 labels all probabilities are computed. Beyond, the probable labelsets are
+enumerated; where their bounds are too wide, all probabilities (up to 16 or 18 labels) or draws are
+used.
 
 ## What is compared
 

@@ -205,13 +205,21 @@ class DenseDistribution(LabelsetDistribution):
         if not has_dense_best(metric, self.n_labels):
             return None
         if metric == JACCARD:
-            best, kernel = self._prove_jaccard(empty), kernels.best_jaccard_rows
-            inputs: tuple[Any, ...] = (empty, *unit_interval(self.n_labels - 1))
+            best = self._best_jaccard(empty)
         else:
-            best, kernel = np.empty(len(self), dtype=np.int64), kernels.best_by_pairs_rows
-            inputs = (_metric_of_every_count(metric, self.n_labels, empty),)
-        for_rows(kernel, len(self), self._P, *inputs, into=[best])
+            best = np.empty(len(self), dtype=np.int64)
+            table = _metric_of_every_count(metric, self.n_labels, empty)
+            for_rows(kernels.best_by_pairs_rows, len(self), self._P, table, into=[best])
         return from_codes(best, self.n_labels), np.zeros(len(self))
+
+    def _best_jaccard(self, empty: float) -> Integers:
+        """Return codes: where bounds prove none, by a transform, in double precision if it must."""
+        best, rule = self._prove_jaccard(empty), unit_interval(self.n_labels - 1)
+        for precision in (np.float32, np.float64):
+            if (best < 0).any():
+                inputs = (empty, *(values.astype(precision) for values in rule))
+                for_rows(kernels.best_jaccard_rows, len(self), self._P, *inputs, into=[best])
+        return best
 
     def _prove_jaccard(self, empty: float) -> Integers:
         """Return the codes of the predictions that bounds prove the best under Jaccard, or -1.
