@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import nan
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHMARKS)}")
     names = chosen.names or list(BENCHMARKS)
+    warnings.simplefilter("ignore")  # of shifts, targets out of reach and learners that stop early
     console = Console(width=140)
     kept = [r for r in read_rows() if r["benchmark"] in BENCHMARKS and r["benchmark"] not in names]
     rows: list[tuple[Row, dict[str, object]]] = []

@@ -53,6 +53,12 @@ def flagship() -> Iterator[Row]:
         taken = core_seconds_in_turn([lambda m=model, X=X: m.estimate(X[800:])], 10)[0]
         what = f"estimate of 500 rows of {n_labels} labels, ten chains, with the shift test"
         yield Row(what, 1000 * taken, "ms", 50)
+    X, Y = linear_problem(300, 3, 6)
+    learner = ls.BinaryRelevance(random_state=0)
+    aware = ls.AccuracyAwareClassifier(learner, "f1", random_state=0)
+    taken, alone = core_seconds_in_turn([lambda: aware.fit(X, Y), lambda: learner.fit(X, Y)])
+    what = "fit, 300 rows, 3 labels, binary relevance / the classifier alone"
+    yield Row(what, taken / alone, "x", 15)
     X, Y = linear_problem(1500, 14)
     aware = ls.AccuracyAwareClassifier(None, "f1", cv=5, random_state=0)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from threadpoolctl import threadpool_limits
+
 
 @dataclass(frozen=True)
 class Row:
@@ -41,12 +43,13 @@ Benchmark = Callable[[], Iterator[Row]]
 
 
 def one_thread(benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark with kernels on one thread."""
+    """Return the benchmark with kernels and BLAS on one thread: waiting threads take CPU time."""
 
     def limited() -> Iterator[Row]:
         os.environ["LABELSURE_NUM_THREADS"] = "1"
         try:
-            yield from benchmark()
+            with threadpool_limits(1):
+                yield from benchmark()
         finally:
             del os.environ["LABELSURE_NUM_THREADS"]
 
