@@ -1,6 +1,6 @@
 """Recall control beside MAPIE's, on the data of its multi-label example and on two real sets.
 
-    python -m benchmarks.compare_mapie --data FOLDER     # where MAPIE is installed
+    LABELSURE_DATA=folder python -m benchmarks.compare_mapie  # where MAPIE is installed
 
 MAPIE's example is a triangle of seven normal populations in the plane with three labels, predicted
 by Gaussian naive Bayes. Both control the recall at 0.9 (conformal risk control) on the same
@@ -9,7 +9,7 @@ calibration rows, and are judged on the same new rows, over many draws.
 
 from __future__ import annotations
 
-import sys
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,4 +115,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[sys.argv.index("--data") + 1]))
+    main(Path(os.environ["LABELSURE_DATA"]))

@@ -1,6 +1,6 @@
 """Sets of labelsets beside mulaconf's, on Yeast with the split of its README.
 
-    python -m benchmarks.compare_mulaconf --data FOLDER  # where mulaconf is installed
+    LABELSURE_DATA=folder python -m benchmarks.compare_mulaconf  # where mulaconf is installed
 
 mulaconf publishes 957.7 labelsets at a coverage of 0.9 (Mahalanobis distance, structural penalties,
 ten trees for each label). Both use the same forest and the same 653 calibration rows.
@@ -8,7 +8,7 @@ ten trees for each label). Both use the same forest and the same 653 calibration
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,4 +105,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[sys.argv.index("--data") + 1]))
+    main(Path(os.environ["LABELSURE_DATA"]))
