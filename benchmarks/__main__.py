@@ -81,10 +81,11 @@ def main(arguments: Sequence[str]) -> int:
     kept = [r for r in read_rows() if r["benchmark"] in BENCHMARKS and r["benchmark"] not in names]
     rows: list[tuple[Row, dict[str, object]]] = []
     for name in names:
-        began = time.monotonic()
+        began, load = time.monotonic(), os.getloadavg()[0]
         for row in run(name):
             now = datetime.now(UTC).isoformat(" ", "minutes")
-            rows.append((row, {"benchmark": name, "time": now, "load": os.getloadavg()[0]}))
+            rows.append((row, {"benchmark": name, "time": now, "load": load}))
+            load = os.getloadavg()[0]
             console.print(*_show(row), sep="  ", highlight=False)
         console.print(f"{name}: {time.monotonic() - began:.0f} s", style="dim")
         if chosen.page:

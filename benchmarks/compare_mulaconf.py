@@ -70,7 +70,7 @@ def time_yeast(folder: Path) -> Iterator[Row]:
     yeast, forest = Yeast(folder), ls.BinaryRelevance(FOREST)
     dependent = ls.RecalibratedClassifier(forest, "dependence")
     theirs, plain, better = core_seconds_in_turn(
-        [yeast.theirs, lambda: yeast.ours(forest), lambda: yeast.ours(dependent)], 2
+        [yeast.theirs, lambda: yeast.ours(forest), lambda: yeast.ours(dependent)], 1
     )
     what = "Yeast, sets of labelsets from the same forest, fit and predict: ours{} / mulaconf's"
     yield Row(what.format(""), plain / theirs, "x", peer="mulaconf")

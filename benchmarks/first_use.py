@@ -24,13 +24,16 @@ def cpu_seconds(command: list[str], folder: str, **settings: str) -> float:
     # As on other machines: with this set, Python compiles its own modules again in each process.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = os.times()
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, *command],
         cwd=folder,
         env=environment | settings,
-        stdout=subprocess.DEVNULL,
-        check=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().rpartition("\n")[2])
     after = os.times()
     return sum(after[2:4]) - sum(before[2:4])  # user and system time of ended children
 

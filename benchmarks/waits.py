@@ -43,7 +43,7 @@ def questions_about_chains() -> Iterator[Row]:
         n_rows = N_ROWS if n_labels < 100 else 8
         dist = random_mixture(n_rows, n_labels, n_chains)
         seconds = core_seconds_in_turn([partial(ask, dist) for ask in QUESTIONS.values()], 3)
-        what = f"{n_labels} labels, {n_chains} random chain{'s' * (n_chains > 1)}"
+        what = f"{n_labels} labels, {n_chains} chain{'s' * (n_chains > 1)}"
         times = dict(zip(QUESTIONS, (1000 * s / n_rows for s in seconds), strict=True))
         yield Row(f"{what}: top(3) / mode", times["top(3)"] / times["mode"], "x", 10)
         for name, taken in times.items():
