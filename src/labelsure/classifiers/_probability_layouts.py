@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Names
-from labelsure._runtime.warnings import warn
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
@@ -28,7 +27,7 @@ from labelsure.distributions._probabilities import (
     clip_certain,
     without_gradient,
 )
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError, unknown_name, warn
 from labelsure.labelsets.answers import are_scores, read_scores
 from labelsure.labelsets.names import list_some, order_columns
 from labelsure.labelsets.rows import (

@@ -15,8 +15,7 @@ import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.typing import AnyPath, Floats, Indices
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.features import refuse_missing_columns
