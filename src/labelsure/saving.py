@@ -34,7 +34,7 @@ _TYPES_BY_MODULE = {
         "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._precomputed": "PrecomputedProbabilities",
+    "classifiers._probability_layouts": "PrecomputedProbabilities",
     "classifiers._recalibrated_classifier": "RecalibratedClassifier",
     "classifiers._trellis_classifier": "ClassifierTrellis",
     "classifiers.recalibration": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
     read_positive_column,
 )
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_truth
 from labelsure.classifiers._probability_layouts import (
+    PrecomputedProbabilities,
     fitted_on_vector,
-    warn_of_constant_labels,
+    warn_of_single_classes,
     wrap_model_probabilities,
     wrap_probabilities,
 )
@@ -191,7 +190,7 @@ def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixt
     linear = read_linear_weights(model.estimators_, X, labels)
     dist = ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
     classes = [model.estimators_[position].classes_ for position in np.argsort(order)]
-    _warn_of_single_classes(dist, classes)
+    warn_of_single_classes(dist, classes)
     return dist
 
 
@@ -210,14 +209,8 @@ def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
         for j, value in enumerate(values):
             votes[:, t, j] = value[chosen[:, j]]
     dist = LabelsetTable.from_samples(votes, label_names)
-    _warn_of_single_classes(dist, classes)
+    warn_of_single_classes(dist, classes)
     return dist
-
-
-def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:
-    labels = [label for label, known in enumerate(classes) if len(known) == 1]
-    if labels:
-        warn_of_constant_labels(dist, labels)
 
 
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:

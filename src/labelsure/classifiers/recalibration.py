@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain
@@ -29,7 +28,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.errors import InputError
+from labelsure.errors import InputError, hold_warnings, warn
 from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
 from labelsure.saving import Savable

@@ -18,8 +18,7 @@ import numpy as np
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.names import list_some, lists_names
 from labelsure.labelsets.rows import as_table, check_label_names, index_of
 
