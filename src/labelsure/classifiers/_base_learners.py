@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._probabilities import clip_certain
 from labelsure.errors import InputError
+from labelsure.labelsets.names import list_some
 from labelsure.labelsets.rows import show_names
 
 Features = Any
@@ -45,7 +47,6 @@ Features = Any
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
 PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
-N_NAMED = 5  # labels that an error names
 
 
 @dataclass(frozen=True)
@@ -199,12 +200,11 @@ def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Ite
         single = np.flatnonzero((array == array[:1]).all(axis=0))
         if isinstance(error, InputError) or not single.size:
             raise
-        names = show_names(label_names, single[:N_NAMED].tolist())
-        more = f" and {single.size - N_NAMED} more" if single.size > N_NAMED else ""
+        names = list_some(show_names(label_names, single.tolist()))
         raise InputError(
             f"`{type(estimator).__name__}` must be fitted to both values of every label, but "
-            f"{', '.join(map(repr, names))}{more} has a single one in the {len(array)} instances "
-            f"of this training part ({first_line(error)}) Drop the label, choose folds that keep "
+            f"{names} has a single one in the {len(array)} instances of this training part "
+            f"({first_line(error)}) Drop the label, choose folds that keep "
             "it, or use a learner that takes one class."
         ) from error
 
@@ -283,25 +283,12 @@ LinearWeights = tuple[Floats, Floats, Floats]
 intercept (L,). A tuple of arrays, because fitted models are saved with it."""
 
 
-class ChainConditional:
-    """P(label at a position = 1) given the earlier ones, by the learners' `predict_proba`.
-
-    Parameters
-    ----------
-    learners
-        The fitted learner of each position, on the features and the earlier labels.
-    X
-        The instances.
-    """
-
-    def __init__(self, learners: Sequence[Any], X: Features) -> None:
-        self.learners = learners
-        self.X = X
-
-    def __call__(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return the probabilities of m pairs of an instance and a prefix."""
-        features = append_labels(self.X[rows], prefixes)
-        return clip_certain(positive_probability(self.learners[position], features))
+def _predict_next(
+    learners: Sequence[Any], X: Features, position: int, rows: Indices, prefixes: Labelsets
+) -> Floats:
+    """Return P(label at a position = 1) of pairs of an instance and its labels before it."""
+    features = append_labels(X[rows], prefixes)
+    return clip_certain(positive_probability(learners[position], features))
 
 
 def predict_logits(learner: Any, X: Features) -> Floats:
@@ -317,12 +304,7 @@ def choose_probes(X: Features) -> Indices:
     return np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
 
 
-def read_linear_weights(
-    learners: Sequence[Any],
-    X: Features,
-    Y: Labelsets,
-    parents: Sequence[Sequence[int]] | None = None,
-) -> LinearWeights | None:
+def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
     """Return the weights of a chain whose learners are all linear, None for any other."""
     n_labels, n_features = len(learners), X.shape[1]
     probes = choose_probes(X)
@@ -330,11 +312,10 @@ def read_linear_weights(
     of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
     intercepts = np.zeros(n_labels)
     for j, learner in enumerate(learners):
-        seen = list(range(j) if parents is None else parents[j])
-        form = read_linear_form(learner, append_labels(X, Y[:, seen]))
+        form = read_linear_form(learner, append_labels(X, Y[:, :j]))
         if form is None:
             return None
-        of_features[j], of_labels[j, seen] = form.weights[:n_features], form.weights[n_features:]
+        of_features[j], of_labels[j, :j] = form.weights[:n_features], form.weights[n_features:]
         intercepts[j] = form.intercept
     return of_features, of_labels, intercepts
 
@@ -347,7 +328,7 @@ def expand_chain(
 ) -> LinearChain | PrefixChain:
     """Return a chain in the form that its learners allow."""
     if linear is None:
-        return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
+        return PrefixChain(order, partial(_predict_next, learners, X), X.shape[0])
     of_features, of_labels, intercepts = linear
     base = np.asarray(X @ of_features.T) + intercepts
     return LinearChain.from_fitted(order.astype(np.intp), base, of_labels)
