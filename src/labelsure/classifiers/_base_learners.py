@@ -74,15 +74,14 @@ def check_learner(estimator: Any) -> Any:
         return LogisticRegression(max_iter=MAX_ITERATIONS)
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InputError(
-            f"`estimator` must be a scikit-learn estimator, an instance, got {estimator!r}. "
-            "Pass e.g. `LogisticRegression()`."
+            f"`estimator` must be an estimator such as `LogisticRegression()`, got {estimator!r}."
         )
     _check_for_one_label(estimator)
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise InputError(
-            f"`estimator` must have `predict_proba`, which {name} has not. Wrap it, e.g. "
-            f"`CalibratedClassifierCV({name}())`, or set the option that turns it on."
+            f"`estimator` must have `predict_proba`, which {name} has not. Use "
+            f"`CalibratedClassifierCV({name}())`, or the option that turns it on."
         )
     return estimator
 
@@ -96,14 +95,13 @@ def _check_for_one_label(estimator: Any) -> None:
     name = type(estimator).__name__
     if isinstance(estimator, FrozenEstimator):
         raise InputError(
-            "`estimator` must be fitted to each label, which a FrozenEstimator never is: all "
-            "labels would have the same probabilities. Pass the estimator itself; a fitted model "
-            "of all labels is used directly, by `as_distribution(model, X)`."
+            "`estimator` must be fitted to each label, which a FrozenEstimator cannot be. Pass a "
+            "fitted model of all labels to `as_distribution(model, X)` instead."
         )
     if isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
         raise InputError(
-            f"`estimator` must be a classifier for one label, got a {name}, which is one for all "
-            "labels at once. Use it directly: `as_distribution(model, X)` once it is fitted, or "
+            f"`estimator` must be a classifier for one label, got a {name}, which predicts all "
+            "labels. Fit it and call `as_distribution(model, X)`, or use "
             "`AccuracyAwareClassifier(model)`."
         )
     return None
@@ -202,10 +200,9 @@ def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Ite
             raise
         names = list_some(show_names(label_names, single.tolist()))
         raise InputError(
-            f"`{type(estimator).__name__}` must be fitted to both values of every label, but "
-            f"{names} has a single one in the {len(array)} instances of this training part "
-            f"({first_line(error)}) Drop the label, choose folds that keep "
-            "it, or use a learner that takes one class."
+            f"`{type(estimator).__name__}` needs both values of every label, but {names} has only "
+            f"one in the {len(array)} instances of a training fold ({first_line(error)}) Drop the "
+            "label, use fewer folds, or a learner that takes one class."
         ) from error
 
 
@@ -219,8 +216,8 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
     known = list(classes)
     if not all(value in (0, 1) for value in known):
         raise InputError(
-            f"Every label must have the classes 0 and 1, label {label} has {known}. "
-            "Fit the model on zeros and ones."
+            f"Every label must have the classes 0 and 1, label {label} has {known}. Fit the model "
+            "on zeros and ones."
         )
     columns = np.asarray(probabilities)
     if columns.ndim != 2 or columns.shape[1] != len(known):
@@ -243,9 +240,8 @@ def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> 
         is_first = known == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
         return [1, 0] if is_first else [0, 1]
     raise InputError(
-        f"The probabilities of label {label} must have one column for each of its classes {known}, "
-        f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
-        "pass the probabilities P(y_j = 1) themselves to `as_distribution`."
+        f"`predict_proba` must have one column for each class {known} of label {label}, got shape "
+        f"{columns.shape}. Pass P(y_j = 1) to `as_distribution` instead."
     )
 
 
@@ -269,9 +265,8 @@ def check_takes_weights(estimator: Any) -> None:
     """Refuse sample weights that the base learner could not use."""
     if find_weight_argument(estimator) is None:
         raise InputError(
-            "`sample_weight` must be None, because the base learner "
-            f"{type(estimator).__name__} does not take weights. Use one whose `fit` does, or "
-            "draw rows in proportion to the weights."
+            f"`sample_weight` must be None for the base learner {type(estimator).__name__}, whose "
+            "`fit` takes no weights."
         )
 
 
