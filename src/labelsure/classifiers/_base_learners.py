@@ -262,8 +262,10 @@ def find_weight_argument(estimator: Any) -> str | None:
 
 
 def check_takes_weights(estimator: Any) -> None:
-    """Refuse sample weights that the base learner could not use."""
-    if find_weight_argument(estimator) is None:
+    """Refuse sample weights that a learner, or the base learner of a classifier, cannot use."""
+    if hasattr(estimator, "check_takes_weights"):
+        estimator.check_takes_weights()
+    elif find_weight_argument(estimator) is None:
         raise InputError(
             f"`sample_weight` must be None for the base learner {type(estimator).__name__}, whose "
             "`fit` takes no weights."
