@@ -368,6 +368,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        if self._counts_columns:
+            validate_data(self, data.X, skip_check_array=True)
         self.card_ = make_card(self, n_training, for_estimator, for_policy)
         self._say(self.summary_)
         return self
@@ -598,6 +600,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         refuse_masked(X, "X")
         needed = self._requirements()
         if not self._has_base_learners:
+            if self._counts_columns and hasattr(self, "feature_names_in_"):
+                validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(self, as_table(X), reset=False, **needed)
 
@@ -1137,6 +1141,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _holds_out(self) -> bool:
         """Whether calibration rows are new to the model that predicts."""
         return is_settled(self._new_estimator()) or is_share(self.cv)
+
+    @property
+    def _counts_columns(self) -> bool:
+        """Whether the estimator takes columns by position, so that their names are checked here."""
+        counts = hasattr(self.estimator_, "n_features_in_") and not self._has_base_learners
+        return counts and not hasattr(self.estimator_, "feature_names_in_")
 
     @property
     def _has_base_learners(self) -> bool:
