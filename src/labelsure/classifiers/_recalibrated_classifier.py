@@ -254,8 +254,8 @@ class RecalibratedClassifier(LabelsetPredictor):
         model = self._model()
         if isinstance(model, type) or not hasattr(model, "get_params"):
             raise InputError(
-                f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
-                "`RecalibratedClassifier(PrecomputedProbabilities()).fit(probabilities, y)`."
+                f"`estimator` must be a model, got {model!r}. For probabilities use "
+                "`PrecomputedProbabilities()` and pass them as X."
             )
 
 
