@@ -199,6 +199,22 @@ def test_a_frozen_model_is_not_fitted_again(fits):
     assert not model.guaranteed_  # of what? there is no target
 
 
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"sample_weight": np.ones(199)},
+            "`sample_weight` must have one entry for each of the 200",
+        ),
+        ({"groups": np.ones(199)}, "`groups` must have one entry for each of the 200"),
+        ({"groups": [None, *"ab" * 99, "a"]}, "`groups` must name .* got none in row 0"),
+    ],
+)
+def test_an_entry_for_each_row(params, message):
+    with pytest.raises(ls.InputError, match=message):
+        aware(TREE).fit(X, Y, **params)
+
+
 @pytest.mark.filterwarnings("ignore:X has feature names, but Decision")
 def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_set():
     names = [f"x{j}" for j in range(X.shape[1])]

@@ -73,7 +73,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.names import GivenLabelsets, align_values
+from labelsure.labelsets.names import GivenLabelsets, align_values, read_groups
 from labelsure.labelsets.rows import (
     as_table,
     check_shape,
@@ -1164,11 +1164,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         groups = align_values(groups, index, name="groups", beside="`X`")
         given_for = X
         X, truth = read_instances(X, y, self._new_estimator())
-        if groups is not None and np.shape(groups) != (truth.labelsets.shape[0],):
-            raise InputError(
-                f"`groups` must have one entry for each of the {truth.labelsets.shape[0]} rows, "
-                f"got shape {np.shape(groups)}."
-            )
+        n_rows = truth.labelsets.shape[0]
+        for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
+            if values is not None and np.shape(values) != (n_rows,):
+                raise InputError(
+                    f"`{name}` must have one entry for each of the {n_rows} rows, got shape "
+                    f"{np.shape(values)}."
+                )
+        if groups is not None:
+            read_groups(groups)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
         self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:
