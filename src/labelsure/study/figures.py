@@ -24,9 +24,8 @@ from labelsure.distributions.candidates import (
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._accept_curve import accept_curve
 from labelsure.metrics.registry import get_metric
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import BASELINE, Analyses
 from labelsure.study.cells import digest_code
-from labelsure.study.correlations import BASELINE
 from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ chooses it in every half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Any
@@ -25,6 +25,7 @@ import pandas as pd
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.processes import run_tasks, watched_workers
 from labelsure._runtime.typing import Floats, Indices, Mask
+from labelsure.errors import InputError
 from labelsure.estimation._accuracy_model import (
     CONSTANT,
     INTERCEPT_PENALTY,
@@ -33,7 +34,6 @@ from labelsure.estimation._accuracy_model import (
 )
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, get_metric
-from labelsure.study.correlations import check_columns
 from labelsure.study.plan import Settings
 
 PAPER_MODELS = ("HP", "SE", "CE")
@@ -62,6 +62,16 @@ _QUOTIENTS = {JACCARD: ([1, 0, 0, 0], [1, 1, 1, 0]), F1: ([2, 0, 0, 0], [2, 1, 1
 """Weights of the rates of (tp, fp, fn, tn) above and below the line."""
 
 
+def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None:
+    """Refuse a frame that lacks rows or one of these columns."""
+    missing = [column for column in needed if column not in frame]
+    if missing or not len(frame):
+        raise InputError(
+            f"`{name}` must have rows and the columns {', '.join(needed)}, got {len(frame)} rows "
+            f"without {', '.join(missing) or 'a missing column'}. Pass the whole table."
+        )
+
+
 def mixture_replicates(
     scores: pd.DataFrame, settings: Settings | None = None, *, n_jobs: int = 1
 ) -> pd.DataFrame:
@@ -76,8 +86,8 @@ def mixture_replicates(
     settings = settings or Settings()
     check_columns(scores, [*CELL, *(["instance"] if settings.by_instance else [])], "scores")
     pooled = scores[scores["repeat"] == scores["repeat"].min()].reset_index(drop=True)
-    features = {name: (name,) for name in PAPER_MODELS if name in settings.candidates}
-    features["MIX"] = settings.candidates
+    single = [name for name in PAPER_MODELS if name in settings.candidates]
+    features = {**{name: (name,) for name in single}, "MIX": settings.candidates}
     names = [(metric, model) for metric in settings.metrics for model in features]
     tasks = [
         (_Regression(pooled, metric, features[model], settings.empty),) for metric, model in names

@@ -15,9 +15,8 @@ from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.metrics.registry import get_metric
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import BASELINE, Analyses, optimal_decisions, over_repeats
 from labelsure.study.conclusions import NOT_APPLICABLE
-from labelsure.study.correlations import BASELINE, optimal_decisions, over_repeats
 from labelsure.study.figures import FIGURES, draw_figure, figure_inputs
 from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
