@@ -34,7 +34,7 @@ _TYPES_BY_MODULE = {
         "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._precomputed": "PrecomputedProbabilities",
+    "classifiers._probability_layouts": "PrecomputedProbabilities",
     "classifiers._recalibrated_classifier": "RecalibratedClassifier",
     "classifiers._trellis_classifier": "ClassifierTrellis",
     "classifiers.recalibration": (
@@ -108,8 +108,8 @@ class Savable:
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = getattr(error, "strerror", None) or error
             raise DataError(
-                f"The file {str(path)!r} cannot be written: {reason}. Choose a folder that exists "
-                "and that you may write to."
+                f"The file {str(path)!r} cannot be written: {reason}. Choose an existing folder "
+                "that you may write to."
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,8 +156,8 @@ def _write_model(model: Savable) -> bytes:
     except Exception as error:  # of skops, for whatever it cannot write
         raise InputError(
             f"The {type(model).__name__} holds something that cannot be saved: "
-            f"{first_line(error)}. Replace that part, or pickle the model and keep the file to "
-            "yourself."
+            f"{first_line(error)}. Replace that part, or pickle the model and load only your own "
+            "pickles."
         ) from error
     return buffer.getvalue()
 
@@ -166,10 +166,9 @@ def _refuse_function(metric: Any) -> None:
     if metric is not None and not isinstance(metric, str):
         name = get_metric(metric).name
         raise InputError(
-            f"`metric` must be the name of a registered metric to be saved, got the function "
-            f"{name!r}: a file holds no function. Register it, `labelsure.metrics.METRICS[{name!r}]"
-            f" = Metric({name!r}, function)`, where the model is fitted and where it is loaded, "
-            f"and fit with metric={name!r}."
+            f"`metric` must be registered to be saved, got the function {name!r}. Set "
+            f"`labelsure.metrics.METRICS[{name!r}] = Metric({name!r}, function)` before fitting "
+            f"and before loading, and fit with metric={name!r}."
         )
 
 
@@ -236,7 +235,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     """
     if isinstance(trust, (str, bool)) or not isinstance(trust, Iterable):
         raise InputError(
-            "`trust` must be a list of types or of their names with modules, e.g. "
+            "`trust` must be a list of types or of their full names, e.g. "
             f"['xgboost.core.Booster'], got {trust!r}."
         )
     names = {f"{t.__module__}.{t.__name__}" if isinstance(t, type) else t for t in trust}
@@ -244,8 +243,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     if needed:
         raise DataError(
             f"The file {Path(path).name!r} must name trusted types only, got {', '.join(needed)}. "
-            "They could run code or crash the program: if you know who wrote the file and want "
-            f"them, pass trust={needed!r}."
+            f"They could run code or crash: if you trust who wrote the file, pass trust={needed!r}."
         )
     return _build_model(content, Path(path).name, names)
 
@@ -265,7 +263,7 @@ def read_description(path: str | Path) -> dict[str, Any]:
 def damaged(name: str, reason: object) -> DataError:
     """Build the error for a file that holds no model that could have been saved."""
     return DataError(
-        f"The file {name!r} must be as `save` wrote it, but it is damaged or was changed: "
+        f"The file {name!r} must be as `save` wrote it, but is damaged or changed: "
         f"{first_line(reason)}. Copy it again, or save the model again."
     )
 
@@ -299,8 +297,8 @@ def _read_model(path: Path, trust: set[str]) -> tuple[dict[str, Any], bytes, lis
 
 def _foreign(name: str, found: str) -> DataError:
     return DataError(
-        f"The file {name!r} must be one that `save` of labelsure wrote, got {found}. Check the "
-        "name; a model of another library is used by `labelsure.as_distribution`."
+        f"The file {name!r} must be one that `save` of labelsure wrote, got {found}. Wrap a model "
+        "of another library by `labelsure.as_distribution`."
     )
 
 
@@ -316,9 +314,9 @@ def _check_header(header: dict[str, Any], name: str) -> None:
         raise ValueError(f"{HEADER!r} does not say what wrote it")
     if version > FORMAT_VERSION:
         raise DataError(
-            f"The file {name!r} must have format {FORMAT_VERSION} or an older one, got {version}: "
-            f"it was written by labelsure {versions.get('labelsure', 'of a later version')}, this "
-            f"is {__version__}. Upgrade labelsure to load it."
+            f"The file {name!r} must have format {FORMAT_VERSION} or older, got {version}. It was "
+            f"written by labelsure {versions.get('labelsure')}, this is {__version__}: upgrade "
+            "labelsure."
         )
 
 
@@ -371,7 +369,7 @@ def _build_model(content: bytes, name: str, trust: set[str]) -> Savable:
     except ImportError as error:
         raise DataError(
             f"The file {name!r} needs a library that is not installed: {first_line(error)}. "
-            "Install it, then load the file again."
+            "Install it."
         ) from error
     except Exception as error:  # whatever the file says, it is to blame
         raise damaged(name, error) from error

@@ -700,7 +700,7 @@ def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
     rare = pd.DataFrame(Y, columns=[f"label {j}" for j in range(Y.shape[1])])
     rare["label 1"] = (np.arange(len(Y)) == 7).astype(int)
     model = MultiOutputClassifier(LogisticRegression())
-    message = "`MultiOutputClassifier` must be fitted to both values .* but 'label 1' has a single"
+    message = "`MultiOutputClassifier` needs both values .* but 'label 1' has only one"
     with pytest.raises(ls.InputError, match=message):
         wrap(model).fit(X, rare)
 

@@ -22,7 +22,7 @@ from labelsure.saving import MAX_EXPANDED_BYTES, OWN_TYPES
 
 CHECK_OUTPUT = "sklearn.utils._testing.check_output"
 TRUSTED = "must name trusted types only, got "
-CHANGED = "is damaged or was changed"
+CHANGED = "is damaged or changed"
 POLICY = "labelsure.guarantees._policy.AcceptPolicy"
 NEVER = "can run code and is never loaded"
 
@@ -262,8 +262,8 @@ def test_a_newer_format(tmp_path, path):
     path.write_bytes(content)
     assert_refused(
         path,
-        "must have format 1 or an older one, got 2: it was written by labelsure 9.9, this is "
-        f"{ls.__version__}. Upgrade labelsure to load it.",
+        "must have format 1 or older, got 2. It was written by labelsure 9.9, this is "
+        f"{ls.__version__}: upgrade labelsure.",
     )
 
 

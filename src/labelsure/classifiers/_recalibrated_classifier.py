@@ -22,12 +22,12 @@ from labelsure.classifiers._base_learners import (
     name_missing_classes,
 )
 from labelsure.classifiers._chain_classifiers import BinaryRelevance
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
     index_of_batch,
 )
+from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
 from labelsure.classifiers.recalibration import ChainDependence, Recalibration, fit_recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -254,8 +254,8 @@ class RecalibratedClassifier(LabelsetPredictor):
         model = self._model()
         if isinstance(model, type) or not hasattr(model, "get_params"):
             raise InputError(
-                f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
-                "`RecalibratedClassifier(PrecomputedProbabilities()).fit(probabilities, y)`."
+                f"`estimator` must be a model, got {model!r}. For probabilities use "
+                "`PrecomputedProbabilities()` and pass them as X."
             )
 
 

@@ -16,14 +16,12 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    LinearWeights,
     append_labels,
     fit_learners,
-    positive_probability,
-    read_linear_weights,
+    predict_logits,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._probabilities import clip_certain, make_random_state
+from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.labelsets.rows import check_label_order, from_codes
 
@@ -35,35 +33,23 @@ CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
 
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 
-NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1))
-"""Left, upper and upper left: how many rows and columns away parents are, by priority."""
-
-N_PARENTS = {0: 0, 1: 2, 2: 3}
-"""How many of these neighbours a label depends on, for each density."""
-
 
 def choose_width(n_labels: int) -> int:
     """Return the side of the square that the labels fill, at most 12."""
     return min(max(1, math.isqrt(n_labels)), MAX_CHOSEN_WIDTH)
 
 
-def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
-    """Return the parents of each position of a grid that is filled row by row.
+def make_grid_parents(n_labels: int, width: int) -> Parents:
+    """Return the parents of each position of a grid that is filled row by row: left and upper.
 
     Examples
     --------
-    >>> make_grid_parents(4, width=2, density=1)
+    >>> make_grid_parents(4, width=2)
     ((), (0,), (0,), (2, 1))
     """
-    near = NEIGHBOURS[: N_PARENTS[density]]
-    places = [divmod(j, width) for j in range(n_labels)]
     return tuple(
-        tuple(
-            (row + up) * width + column + left
-            for up, left in near
-            if row + up >= 0 and column + left >= 0
-        )
-        for row, column in places
+        tuple(j - back for back, is_there in ((1, j % width), (width, j >= width)) if is_there)
+        for j in range(n_labels)
     )
 
 
@@ -111,12 +97,9 @@ class ClassifierTrellis(LabelsetClassifier):
     width
         Labels in a row; None means the square root of their number, at most 12. Exact answers
         cost 2**width for each label.
-    density
-        1: parents are the left and the upper neighbour. 2 adds the upper left one. 0: none, which
-        is binary relevance.
     placement
         "mutual_info": a random label in the corner, then in each place the one with the largest
-        mutual information with its parents. "random", or an array: the label in each place.
+        mutual information with its parents. Or an array: the label in each place.
     n_jobs
         How many labels are fitted at a time, as in joblib.
     random_state
@@ -160,21 +143,17 @@ class ClassifierTrellis(LabelsetClassifier):
            [1, 0]])
     """
 
-    _linear_weights: LinearWeights | None  # None where not all learners are linear
-
     def __init__(
         self,
         estimator: Any = None,
         *,
         width: int | None = None,
-        density: int = 1,
         placement: Any = "mutual_info",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.width = width
-        self.density = density
         self.placement = placement
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -188,8 +167,7 @@ class ClassifierTrellis(LabelsetClassifier):
             if self.width is None
             else read_whole_number(self.width, "width", hint="Exact answers cost 2**width.")
         )
-        density = read_whole_number(self.density, "density", 0, max(N_PARENTS))
-        self.parents_ = make_grid_parents(Y.shape[1], width, density)
+        self.parents_ = make_grid_parents(Y.shape[1], width)
         self.order_ = self._place(Y, sample_weight, generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
         tasks = [
@@ -199,27 +177,18 @@ class ClassifierTrellis(LabelsetClassifier):
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
-        self._linear_weights = read_linear_weights(
-            self.estimators_, X, Y[:, self.order_], self.parents_
-        )
 
     def _place(
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
     ) -> NDArray[np.integer[Any]]:
         if not isinstance(self.placement, str):
             return check_label_order(self.placement, Y.shape[1], name="placement")
-        if read_choice(self.placement, "placement", ("mutual_info", "random")) == "random":
-            return generator.permutation(Y.shape[1])
+        read_choice(self.placement, "placement", ("mutual_info",))
         corner = int(generator.randint(Y.shape[1]))
         return place_by_information(mutual_information(Y, weights), self.parents_, corner)
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
-        if self._linear_weights is not None:
-            tables = _make_linear_tables(self._linear_weights, self.parents_, X)
-            return TrellisDistribution.from_fitted(
-                tables, self.parents_, self.order_, self.label_names_
-            )
         conditionals = [
             _make_conditional_table(learner, X, len(parents))
             for learner, parents in zip(self.estimators_, self.parents_, strict=True)
@@ -227,36 +196,11 @@ class ClassifierTrellis(LabelsetClassifier):
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
 
 
-def _make_linear_tables(weights: LinearWeights, parents: Parents, X: Features) -> Floats:
-    """Return P(label = 1) at all positions for each row of X and each code of the parents.
-
-    One product of matrices for all instances and labels. (n, L, columns), as `from_fitted` takes
-    them: columns that a label does not need are 0.
-    """
-    of_features, of_labels, intercepts = weights
-    n_most = max(map(len, parents))
-    of_states = np.zeros((len(parents), 2**n_most))
-    is_used = np.zeros(of_states.shape, dtype=bool)
-    for j, some in enumerate(parents):
-        states = _parent_states(len(some))
-        of_states[j, : len(states)] = states @ of_labels[j, list(some)]
-        is_used[j, : len(states)] = True
-    logits = np.asarray(X @ of_features.T) + intercepts
-    tables = expit(logits[..., np.newaxis] + of_states)
-    return np.asarray(tables.clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE) * is_used)
-
-
-def _parent_states(n_parents: int) -> Labelsets:
-    """Return every way that the parents can be, the first being the lowest bit."""
-    if not n_parents:
-        return np.zeros((1, 0), dtype=np.int8)
-    return from_codes(np.arange(2**n_parents), n_parents)
-
-
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
     """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
-    n_states, states = 2**n_parents, _parent_states(n_parents)
+    n_states = 2**n_parents
+    states = from_codes(np.arange(n_states), n_parents) if n_parents else np.zeros((1, 0), np.int8)
     stack = sp.vstack if sp.issparse(X) else np.vstack
     features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
-    p = clip_certain(positive_probability(learner, features))
+    p = expit(predict_logits(learner, features)).clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE)
     return p.reshape(n_states, -1).T.copy()

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain
@@ -29,7 +28,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.errors import InputError
+from labelsure.errors import InputError, hold_warnings, warn
 from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
 from labelsure.saving import Savable
@@ -193,14 +192,14 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_sizes(self) -> None:
         if self.n_samples_ < N_FOLDS:
             raise InputError(
-                f"`dist` must have at least {N_FOLDS} instances, one for each fold, whose truth "
-                f"has a probability above 0, got {self.n_samples_}. Fit to more instances."
+                f"`dist` must have at least {N_FOLDS} instances whose true labelset is possible, "
+                f"got {self.n_samples_}."
             )
         if self.n_impossible_:
             warn(
-                f"The truth of {self.n_impossible_} of {self.n_samples_ + self.n_impossible_} "
-                "instances has probability 0, which no recalibration changes: they are left out. "
-                "Distributions that leave every labelset possible can learn from all.",
+                f"The true labelset of {self.n_impossible_} of "
+                f"{self.n_samples_ + self.n_impossible_} instances has probability 0. These are "
+                "left out, because no recalibration changes that.",
                 UserWarning,
             )
 
@@ -389,9 +388,8 @@ class TemperatureScaling(Recalibration):
     def _check_learned(self) -> None:
         if self._is_at_limit:
             warn(
-                f"The temperature is at its limit, {self.found_temperature_:g}: one beyond would "
-                "be more likely still. Check that the model was not trained on these instances, or "
-                "fit to more.",
+                f"The temperature is at its limit, {self.found_temperature_:g}. Check that the "
+                "model was not trained on these instances, or fit to more.",
                 UserWarning,
             )
 
@@ -478,9 +476,8 @@ class LabelwiseCalibration(Recalibration):
         if not isinstance(dist, IndependentLabels):
             raise InputError(
                 "`dist` must be IndependentLabels for a calibration of each label, got "
-                f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
-                "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-                "`TemperatureScaling`."
+                f"{type(dist).__name__}. Use `TemperatureScaling`, or `CalibratedClassifierCV` as "
+                "the base learner of chains."
             )
 
     def _learn(self, parts: list[Part]) -> tuple[Floats]:
@@ -616,9 +613,8 @@ class ChainDependence(Recalibration):
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
             raise InputError(
-                "`dist` must be IndependentLabels for a ChainDependence, which adds dependence "
-                f"where there is none, got {type(dist).__name__}. Pass "
-                "`IndependentLabels(dist.marginals())`."
+                "`dist` must be IndependentLabels for a ChainDependence, got "
+                f"{type(dist).__name__}. Pass `IndependentLabels(dist.marginals())`."
             )
 
     def _learn(self, parts: list[Part]) -> tuple[Floats, Floats]:

@@ -63,8 +63,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.range is not None and not self.range[0] < self.range[1]:
             raise InputError(
-                f"The range of the metric {self.name!r} must be its least and its largest value, "
-                f"got {self.range!r}. Pass None if it is not known."
+                f"The range of the metric {self.name!r} must be its least and largest value, or "
+                f"None, got {self.range!r}."
             )
         if self.outcome not in OUTCOMES:
             raise unknown_name(f"outcome of the metric {self.name!r}", self.outcome, OUTCOMES)
@@ -82,9 +82,8 @@ class Metric:
             values = np.array(self.function(tp, fp, fn, tn), dtype=np.float64)
         if values.shape != tp.shape:
             raise InputError(
-                f"The metric {self.name!r} must return an array of shape {tp.shape}, one value for "
-                f"each entry of its arguments, got shape {values.shape}. Write it with array "
-                "operations, e.g. `np.where` instead of `if`."
+                f"The metric {self.name!r} must return an array of shape {tp.shape}, got shape "
+                f"{values.shape}. Write it with array operations, e.g. `np.where` instead of `if`."
             )
         both_empty = tp + fp + fn == 0
         values[both_empty & np.isnan(values)] = empty
@@ -96,9 +95,8 @@ class Metric:
             )
             raise InputError(
                 f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
-                "Only two empty labelsets may give NaN, which is worth `empty`; say what an empty "
-                "truth or an empty prediction alone is worth, e.g. by "
-                "`np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
+                "Only two empty labelsets may give NaN. Return a number for one empty labelset, "
+                "e.g. `np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
             )
         self._check_range(values)
         return values
@@ -111,7 +109,7 @@ class Metric:
             worst = values.min() if values.min() < least - ROUNDING else values.max()
             raise InputError(
                 f"The metric {self.name!r} must lie in its range [{least:g}, {largest:g}], got "
-                f"{worst:g}. State its true range, or None if it is not known."
+                f"{worst:g}. Pass its true range, or None."
             )
 
     @cached_property
@@ -220,8 +218,8 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
-            "`Metric(name, function)` of `labelsure.metrics`."
+            f"`metrics` must have distinct names, got two called {twice!r}. Name them by "
+            "`Metric(name, function)`."
         )
     return chosen
 

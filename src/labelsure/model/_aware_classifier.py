@@ -33,7 +33,6 @@ from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import (
     as_distribution,
     innermost,
@@ -65,7 +64,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._probabilities import make_generator
-from labelsure.errors import InputError, LabelsureError, unknown_name
+from labelsure.errors import InputError, LabelsureError, hold_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
