@@ -35,10 +35,10 @@ _TYPES_BY_MODULE = {
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
     "classifiers._probability_layouts": "PrecomputedProbabilities",
-    "classifiers._recalibrated_classifier": "RecalibratedClassifier",
     "classifiers._trellis_classifier": "ClassifierTrellis",
     "classifiers.recalibration": (
-        "ChainDependence LabelwiseCalibration TemperatureScaling VoteSmoothing"
+        "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
+        "VoteSmoothing"
     ),
     "estimation._accuracy_model": "RidgeModel",
     "estimation._batch_estimates": "Estimate",

@@ -57,7 +57,7 @@ def test_no_predict_proba(classifier):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_learner_of_all_labels(classifier, estimator):
-    message = r"must be a classifier for one label, got a (\w+),.*`as_distribution\(model, X\)`"
+    message = r"fitted to each label, got a (\w+)\. Use .*`as_distribution\(model, X\)`"
     with pytest.raises(ls.InputError, match=message):
         classifier(estimator).fit(X, Y)
 

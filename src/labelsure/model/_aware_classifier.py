@@ -53,8 +53,8 @@ from labelsure.classifiers._predictor import (
     weighted_mean,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import (
+    RecalibratedClassifier,
     Recalibration,
     fit_recalibration,
     mean_interval,
