@@ -35,10 +35,10 @@ _TYPES_BY_MODULE = {
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
     "classifiers._probability_layouts": "PrecomputedProbabilities",
-    "classifiers._recalibrated_classifier": "RecalibratedClassifier",
     "classifiers._trellis_classifier": "ClassifierTrellis",
     "classifiers.recalibration": (
-        "ChainDependence LabelwiseCalibration TemperatureScaling VoteSmoothing"
+        "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
+        "VoteSmoothing"
     ),
     "estimation._accuracy_model": "RidgeModel",
     "estimation._batch_estimates": "Estimate",
@@ -62,6 +62,19 @@ OWN_TYPES = frozenset(
     for name in names.split()
 )
 """Every type of this package that a fitted model consists of."""
+
+PLAIN_TYPES = frozenset(
+    {
+        "numpy.dtype",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
+"""Parts of imputers, `CalibratedClassifierCV`, `MLPClassifier` and `VotingClassifier`: Python
+classes that only hold values, which skops does not list."""
 
 LOADERS = re.compile(
     "(Bytearray|Bytes|ConstructorFromReduce|DType|DefaultDict|Dict|Json|List|Loss|MaskedArray|"
@@ -243,7 +256,8 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     if needed:
         raise DataError(
             f"The file {Path(path).name!r} must name trusted types only, got {', '.join(needed)}. "
-            f"They could run code or crash: if you trust who wrote the file, pass trust={needed!r}."
+            f"They could run code or crash: if you trust who wrote the file, name them in `trust`: "
+            f"{needed!r}."
         )
     return _build_model(content, Path(path).name, names)
 
@@ -287,7 +301,7 @@ def _read_model(path: Path, trust: set[str]) -> tuple[dict[str, Any], bytes, lis
             schema = json.loads(_read_entry(file, SCHEMA))
             asked = _check_nodes(schema)
             plain = _without_compression(file, schema)
-        untrusted = {*get_untrusted_types(data=plain)} - OWN_TYPES - {TREE}
+        untrusted = {*get_untrusted_types(data=plain)} - OWN_TYPES - PLAIN_TYPES - {TREE}
         return header, plain, sorted((untrusted | asked) - trust)
     except DataError:
         raise
@@ -344,6 +358,8 @@ def _check_nodes(schema: dict[str, Any]) -> set[str]:
             raise ValueError(f"a {loader} ({name}) can run code and is never loaded")
         if name.startswith("labelsure.") and (loader, name in OWN_TYPES) != ("ObjectNode", True):
             asked.add(name)
+        if name in PLAIN_TYPES and loader not in ("DTypeNode", "DictNode", "ObjectNode"):
+            asked.add(name)
     return asked
 
 
@@ -360,7 +376,7 @@ def _build_model(content: bytes, name: str, trust: set[str]) -> Savable:
     from skops.io import loads
 
     try:
-        model = loads(content, trusted=[*OWN_TYPES, TREE, *trust])
+        model = loads(content, trusted=[*OWN_TYPES, *PLAIN_TYPES, TREE, *trust])
         if not isinstance(model, Savable):
             raise TypeError(f"it holds a {type(model).__name__}, which has no `save`")
         if TREE not in trust:

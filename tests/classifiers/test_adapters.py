@@ -470,7 +470,7 @@ class Tensor:
 
 def test_a_network_that_gives_logits():
     net = Network()
-    message = 'got a Network.*kind="logit" if these are logits'
+    message = 'which Network has not. Pass its output .*kind="logit" if it is logits'
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(net, X)
     dist = ls.as_distribution(net(X), kind="logit")
@@ -483,7 +483,7 @@ def test_functions_and_objects_that_only_predict():
     def predict_labels(X):
         return P
 
-    with pytest.raises(ls.InputError, match="got predict_labels"):
+    with pytest.raises(ls.InputError, match="which predict_labels has not"):
         ls.as_distribution(predict_labels, X)
 
     class OnlyPredicts:

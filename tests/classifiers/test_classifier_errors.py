@@ -57,7 +57,7 @@ def test_no_predict_proba(classifier):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_learner_of_all_labels(classifier, estimator):
-    message = r"must be a classifier for one label, got a (\w+),.*`as_distribution\(model, X\)`"
+    message = r"fitted to each label, got a (\w+)\. Use .*`as_distribution\(model, X\)`"
     with pytest.raises(ls.InputError, match=message):
         classifier(estimator).fit(X, Y)
 
@@ -147,6 +147,12 @@ def test_wrong_placement():
 def test_wrong_width(width):
     with pytest.raises(ls.InputError, match="`width`"):
         ls.classifiers.ClassifierTrellis(width=width).fit(X, Y)
+
+
+@pytest.mark.parametrize("density", [3, -1, 0.5, "1", True])
+def test_wrong_density(density):
+    with pytest.raises(ls.InputError, match="`density`"):
+        ls.classifiers.ClassifierTrellis(density=density).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_chains", [0, -2, 1.5, "ten"])

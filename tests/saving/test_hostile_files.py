@@ -107,6 +107,10 @@ def kinds_of_harm(marker):
             node("ConstructorFromReduceNode", POLICY, content=arguments),
             TRUSTED + POLICY,
         ),
+        "call of a plain type": (
+            node("ConstructorFromReduceNode", "numpy.dtype", content=arguments),
+            TRUSTED + "numpy.dtype",
+        ),
         "loss": (node("LossNode", CHECK_OUTPUT, content=nothing, __reduce__=call), TRUSTED),
         "tree": (
             node("TreeNode", "sklearn.tree._tree.Tree", content=nothing, __reduce__=call),

@@ -114,7 +114,7 @@ def as_distribution(
             )
         dist, rows = _from_model(*_unwrap(source, X), kind, label_names), X
     elif callable(source) or hasattr(source, "predict"):
-        raise _not_a_model(source)
+        raise without_probabilities(source)
     elif X is not None:
         raise InputError(
             f"`X` belongs to a fitted model, but `source` is a {type(source).__name__}. Pass "
@@ -210,27 +210,18 @@ def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
 
 
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:
-    """Build the error for a model of scikit-learn that has no `predict_proba`."""
+    """Build the error for a model, function or network that has no `predict_proba`."""
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
-    kind = type(learner).__name__
+    kind = getattr(learner, "__name__", type(learner).__name__)
     if isinstance(model, ClassifierChain):
         name = "The learners of a ClassifierChain"
-    fix = "Fit a classifier that has it, or pass probabilities from elsewhere without `X`."
+    fix = 'Pass its output for the instances without `X`, with kind="logit" if it is logits.'
     if hasattr(learner, "decision_function"):
         fix = (
             "Its `decision_function` gives scores, not probabilities. Calibrate it: "
             f"`CalibratedClassifierCV({kind}())`, in a `MultiOutputClassifier` for several labels."
         )
     return InputError(f"{name} must have `predict_proba`, which {kind} has not. {fix}")
-
-
-def _not_a_model(source: Any) -> InputError:
-    """Build the error for functions, networks and other objects without `predict_proba`."""
-    what = getattr(source, "__name__", f"a {type(source).__name__}")
-    return InputError(
-        f"`source` must be probabilities or a fitted model with `predict_proba`, got {what}. Pass "
-        'what it returns for the instances, with kind="logit" if these are logits.'
-    )
 
 
 MIN_SAMPLES = 4  # two to train on and two to compare with

@@ -86,28 +86,21 @@ def check_learner(estimator: Any) -> Any:
     return estimator
 
 
+_FOR_ALL_LABELS = (ClassifierChain, FrozenEstimator, MultiOutputClassifier, OneVsRestClassifier)
+
+
 def _check_for_one_label(estimator: Any) -> None:
     """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
     if isinstance(estimator, Pipeline):
-        return _check_for_one_label(estimator.steps[-1][1])
-    if is_search(estimator):
-        return _check_for_one_label(estimator.estimator)
-    name = type(estimator).__name__
-    if isinstance(estimator, FrozenEstimator):
+        _check_for_one_label(estimator.steps[-1][1])
+    elif is_search(estimator):
+        _check_for_one_label(estimator.estimator)
+    elif isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
         raise InputError(
-            "`estimator` must be fitted to each label, which a FrozenEstimator cannot be. Pass a "
-            "fitted model of all labels to `as_distribution(model, X)` instead."
+            "`estimator` must be a classifier that can be fitted to each label, got a "
+            f"{type(estimator).__name__}. Use a model of all labels by `as_distribution(model, X)` "
+            "once it is fitted, or by `AccuracyAwareClassifier(model)`."
         )
-    if isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
-        raise InputError(
-            f"`estimator` must be a classifier for one label, got a {name}, which predicts all "
-            "labels. Fit it and call `as_distribution(model, X)`, or use "
-            "`AccuracyAwareClassifier(model)`."
-        )
-    return None
-
-
-_FOR_ALL_LABELS = (ClassifierChain, MultiOutputClassifier, OneVsRestClassifier)
 
 
 def is_search(model: Any) -> bool:
@@ -262,8 +255,10 @@ def find_weight_argument(estimator: Any) -> str | None:
 
 
 def check_takes_weights(estimator: Any) -> None:
-    """Refuse sample weights that the base learner could not use."""
-    if find_weight_argument(estimator) is None:
+    """Refuse sample weights that a learner, or the base learner of a classifier, cannot use."""
+    if hasattr(estimator, "check_takes_weights"):
+        estimator.check_takes_weights()
+    elif find_weight_argument(estimator) is None:
         raise InputError(
             f"`sample_weight` must be None for the base learner {type(estimator).__name__}, whose "
             "`fit` takes no weights."

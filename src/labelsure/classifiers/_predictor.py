@@ -359,18 +359,13 @@ def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> li
 
 def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y")
-    if kind not in ("binary", "multiclass"):
+    if kind != "binary":
         raise InputError(
-            f"Unknown label type: {kind}. `y` must be zeros and ones of shape (n_samples, "
-            "n_labels), or a vector of two classes."
+            f"Unknown label type: {kind}. Only binary classification is supported. Pass `y` as a "
+            "vector of two classes, or as zeros and ones of shape (n_samples, n_labels); "
+            "`read_labelsets(y, sep=';')` reads texts that name several labels."
         )
     classes = np.unique(y)
-    if kind == "multiclass":
-        raise InputError(
-            f"Unknown label type: {kind}. Only binary classification is supported: `y` as a vector "
-            f"must have two classes, got {len(classes)}. Pass several labels as zeros and ones of "
-            "shape (n_samples, n_labels), or read texts by `read_labelsets(y, sep=';')`."
-        )
     if len(classes) == 2:
         return classes
     if classes.dtype.kind in "biuf" and classes[0] in (0, 1):

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_pair
 from labelsure.labelsets.rows import count_labels, count_shared
@@ -102,14 +102,14 @@ class Metric:
         return values
 
     def _check_range(self, values: Floats) -> None:
-        if self.range is None or values.size == 0:
+        if self.range is None:
             return
         least, largest = self.range
-        if values.min() < least - ROUNDING or values.max() > largest + ROUNDING:
-            worst = values.min() if values.min() < least - ROUNDING else values.max()
+        outside = values[(values < least - ROUNDING) | (values > largest + ROUNDING)]
+        if outside.size:
             raise InputError(
                 f"The metric {self.name!r} must lie in its range [{least:g}, {largest:g}], got "
-                f"{worst:g}. Pass its true range, or None."
+                f"{outside[0]:g}. Pass its true range, or None."
             )
 
     @cached_property
@@ -251,20 +251,7 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     return tp, fp, fn, true.shape[1] - tp - fp - fn
 
 
-@runtime_checkable
-class OpenLabels(Protocol):
-    """A prediction that leaves labels open, such as `PartialLabelsets`, and judges the others."""
-
-    def agrees(self, Y_true: Any) -> Mask:
-        """Say whether all labels that are decided are right."""
-
-    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float) -> Floats:
-        """Return the accuracy of the decided labels."""
-
-
-def accuracy(
-    Y_true: ArrayLike, Y_pred: ArrayLike | OpenLabels, metric: MetricLike, *, empty: float = 1.0
-) -> Floats:
+def accuracy(Y_true: ArrayLike, Y_pred: Any, metric: MetricLike, *, empty: float = 1.0) -> Floats:
     """Compute the accuracy of each prediction against its truth.
 
     Parameters
@@ -295,6 +282,6 @@ def accuracy(
     >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
     array([0.5, 1. ])
     """
-    if isinstance(Y_pred, OpenLabels):
-        return Y_pred.accuracy(Y_true, metric, empty=empty)
+    if hasattr(Y_pred, "is_open"):  # of `PartialLabelsets`, which judge what they decided
+        return np.asarray(Y_pred.accuracy(Y_true, metric, empty=empty))
     return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))
