@@ -184,7 +184,7 @@ def _read_marginals(
             if off.size:
                 raise InputError(
                     f"The probabilities of the classes of label {label} must sum to one, got "
-                    f"{array[off[0]].tolist()} in row {off[0]}. Fix the model or drop that row."
+                    f"{array[off[0]].tolist()} in row {off[0]}."
                 )
         found.append(read_positive_column(array, known, label))
     return np.column_stack(found)
@@ -234,9 +234,8 @@ def _hold_against_predictions(model: Any, predicted: NDArray[Any], dist: Indepen
         names = list_some(show_names(dist.label_names, labels.tolist()))
         warn(
             f"`predict` of {type(model).__name__} contradicts the probability of {names} in nearly "
-            f"all rows where it is below {UNSURE} or above {1 - UNSURE}. Either the columns of "
-            "`predict_proba` have another order or meaning (then pass P(y_j = 1) without `X`), or "
-            "the thresholds of `predict` are far from 0.5.",
+            f"all rows where it is below {UNSURE} or above {1 - UNSURE}. If the columns of "
+            "`predict_proba` have another order, pass P(y_j = 1) without `X`.",
             ProbabilityWarning,
         )
 
@@ -249,9 +248,8 @@ def _classes_of_labels(model: Any, n_labels: int) -> Sequence[Any]:
     per_label = [classes] if n_labels == 1 and np.ndim(classes[0]) == 0 else classes
     if len(per_label) != n_labels or any(np.ndim(known) != 1 for known in per_label):
         raise InputError(
-            f"`classes_` of {type(model).__name__} must have the classes of each of the "
-            f"{n_labels} labels that `predict_proba` has, got {classes!r}. Pass the probabilities "
-            "P(y_j = 1) without `X`."
+            f"`classes_` of {type(model).__name__} must have the classes of each of the {n_labels} "
+            f"labels of `predict_proba`, got {classes!r}. Pass P(y_j = 1) without `X`."
         )
     return per_label
 
@@ -268,8 +266,8 @@ def _columns_are_classes(
     if probabilities.ndim != 2:
         raise InputError(
             f"`predict_proba` of {kind} must return shape (n_samples, n_labels), (n_samples, "
-            "n_labels, 2) or a list with one array for each label, got shape "
-            f"{probabilities.shape}. Bring it into one of these and pass it without `X`."
+            f"n_labels, 2) or a list of arrays, got shape {probabilities.shape}. Pass P(y_j = 1) "
+            "without `X`."
         )
     n_columns = probabilities.shape[1]
     if predicted is None:
@@ -282,8 +280,8 @@ def _columns_are_classes(
         are_classes = False
     else:
         raise InputError(
-            f"`predict` and `predict_proba` of {kind} must have one column for each label, got "
-            f"{predicted.shape[1]} and {n_columns}. Pass the probabilities P(y_j = 1) without `X`."
+            f"`predict` and `predict_proba` of {kind} must have the same columns, got "
+            f"{predicted.shape[1]} and {n_columns}. Pass P(y_j = 1) without `X`."
         )
     if are_classes and n_columns > 2:
         raise fitted_on_vector(model, n_columns)
@@ -294,8 +292,8 @@ def fitted_on_vector(model: Any, n_classes: int) -> InputError:
     """Build the error for a model of classes of which each instance has one."""
     return InputError(
         f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "
-        f"vector of {n_classes} classes, of which each instance has one. Fit it on `Y` of zeros "
-        "and ones of shape (n_samples, n_labels)."
+        f"vector of {n_classes} classes. Fit it on `Y` of zeros and ones of shape (n_samples, "
+        "n_labels)."
     )
 
 
@@ -310,9 +308,8 @@ def warn_of_suspect_marginals(dist: IndependentLabels, *, by_model: bool = False
         _warn_of_softmax(dist.n_labels)
     if len(p) >= MIN_HARD_ROWS and is_certain.all() and not (by_model or is_constant.all()):
         warn(
-            "Every probability is 0 or 1: these are predicted labels, which do not say how sure "
-            "the model is. Pass the output of `predict_proba`, or several votes for each instance "
-            "(`LabelsetTable.from_samples`).",
+            "Every probability is 0 or 1, as predicted labels are. Pass the output of "
+            "`predict_proba`, or several votes for each instance (`LabelsetTable.from_samples`).",
             ProbabilityWarning,
         )
     if is_constant.any():
@@ -330,9 +327,8 @@ def _warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) 
     """Warn that some labels have the probability 0 or 1 whatever the instance."""
     names = list_some(show_names(dist.label_names, labels))
     warn(
-        f"The probability of {names} is 0 or 1, to seven digits, in every row: the label had a "
-        "single class in training, or the columns have another order or meaning. Drop the label, "
-        "or smooth its probability.",
+        f"The probability of {names} is 0 or 1, to seven digits, in every row. The label had a "
+        "single class in training, or columns are in another order: check them, or drop the label.",
         ProbabilityWarning,
     )
 
@@ -342,8 +338,8 @@ def _warn_of_probabilities(logits: Any) -> None:
     values = np.asarray(logits)
     if values.size >= N_LOGITS and values.min() >= 0 and values.max() <= 1:
         warn(
-            f"All {values.size} logits lie within [0, 1], as probabilities do; as logits they are "
-            'all above a probability of 0.5. If they are probabilities, pass kind="marginal".',
+            f"All {values.size} logits lie within [0, 1]. If they are probabilities, pass "
+            'kind="marginal".',
             ProbabilityWarning,
         )
 
@@ -352,11 +348,10 @@ def _warn_of_softmax(n_labels: int) -> None:
     is_power = n_labels & (n_labels - 1) == 0
     joint = ' If they are those of all labelsets, pass kind="joint".' if is_power else ""
     warn(
-        "Each row of probabilities sums to one, like the output of a softmax over exclusive "
-        "classes, but is read as P(y_j = 1) of independent labels. For labels that can occur "
-        "together train one sigmoid output each. If each instance has "
-        f"exactly one label, use `LabelsetTable([np.eye({n_labels}, dtype=int)] * len(P), P)`."
-        f"{joint}",
+        "Each row of probabilities sums to one, as a softmax over exclusive classes does, but is "
+        "read as P(y_j = 1) of each label. Train one sigmoid output per label. If each instance "
+        f"has exactly one label, use `LabelsetTable([np.eye({n_labels}, dtype=int)] * len(P), "
+        f"P)`.{joint}",
         ProbabilityWarning,
     )
 
@@ -372,8 +367,7 @@ def read_array(source: Any, name: str) -> NDArray[Any]:
         if lists_names(entry):
             raise InputError(
                 f"`{name}` must hold a probability for every label, got the label names {entry!r} "
-                f"in row {row}. Names say which labels are true: pass them as `Y`, and the "
-                "probabilities of the model here."
+                f"in row {row}. Pass names of true labels as `Y`."
             )
     return as_floats(source, name)
 
@@ -539,7 +533,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         if array.ndim != (3 if middle else 2):
             raise InputError(
                 f"`X` must have shape (n_samples{middle}, n_columns) for kind={self.kind!r}, got "
-                f"shape {array.shape}. Pass what the other system predicts in this layout."
+                f"shape {array.shape}."
             )
         return array
 
@@ -565,7 +559,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
             return SmoothedTable(votes, cast(IndependentLabels, rest), HALF)
         if are_answers(array) and label_names is None:
             raise InputError(
-                "`X` lists names of labels, and nothing says which labels there are. Pass them as "
+                "`X` lists label names, but nothing says which labels there are. Pass "
                 "`label_names`, or `y` as a DataFrame with a column for each label."
             )
         return wrap_probabilities(
