@@ -406,7 +406,7 @@ def test_one_row_is_a_table_of_one_row(csv, row):
             "Predictions and truth must have the same rows where no column names them, got 400 in "
             "the predictions and 399 in the truth. Name a column of ids with `id_column`.",
         ),
-        (SCORES[:-7], TRUTH, {}, "missing are the ids 'k393', 'k394', 'k395', 'k396', 'k397' and"),
+        (SCORES[:-7], TRUTH, {}, "must be one row of the predictions, missing there: 'k393'"),
         (SCORES, TRUTH.assign(id="k0"), {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
         (SCORES.assign(id="k0"), TRUTH, {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
         (SCORES, TRUTH[NAMES], {"id_column": "id"}, "Unknown column of the truth 'id'."),

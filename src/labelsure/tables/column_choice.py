@@ -185,24 +185,33 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     return Y
 
 
-def encode_nominal(
-    name: str, codes: Integers, values: Sequence[str], where: str
-) -> list[tuple[str, Floats]]:
-    """Return the one-hot columns ``name=value`` of one nominal feature; codes below 0 are missing.
+def names_rows(column: Any) -> bool:
+    """Whether a column is nominal and no value comes twice, as in a column of ids."""
+    given = pd.Series(column).dropna()
+    is_nominal = isinstance(column.dtype, pd.CategoricalDtype)
+    return is_nominal and len(given) >= MIN_ROWS_OF_ID and given.is_unique
+
+
+def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
+    """Return a feature as floats, a category as its one-hot columns ``name=value``; text stays.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
     """
-    given = codes[codes >= 0]
-    if MIN_ROWS_OF_ID <= len(given) == len(np.unique(given)):
+    dtype = column.dtype
+    if not isinstance(dtype, pd.CategoricalDtype):
+        is_number = pd.api.types.is_numeric_dtype(dtype)
+        return [(name, np.asarray(column, dtype=np.float64) if is_number else column)]
+    values, codes = [str(value) for value in dtype.categories], pd.Categorical(column).codes
+    if names_rows(column):
         raise DataError(
             f"The nominal column {name!r} of {where} must repeat some of its values to be a "
-            f"feature, all {len(given)} are different, as those of an id are. Pass index={name!r} "
-            f"to name the rows by it, or drop=[{name!r}] to leave it out."
+            f"feature, all {(codes >= 0).sum()} are different, as those of an id are. Pass "
+            f"index={name!r} to name the rows by it, or drop=[{name!r}] to leave it out."
         )
-    indicators = read_indicators(values)
-    if indicators is not None:
-        return [(name, np.where(codes < 0, np.nan, indicators[codes]))]
+    numbers = np.array([INDICATORS.get(value.lower(), -1) for value in values], dtype=np.float64)
+    if sorted(numbers) == [0, 1]:
+        return [(name, np.where(codes < 0, np.nan, numbers[codes]))]
     _limits.check_size(
         8 * len(codes) * len(values),
         f"The one-hot columns of {name!r}, which has {len(values)} values,",
@@ -212,26 +221,11 @@ def encode_nominal(
     return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in shown]
 
 
-def read_indicators(values: Sequence[str]) -> Floats | None:
-    """Return 0 or 1 for each of two values that mean no and yes, None for other values."""
-    numbers = [INDICATORS.get(value.lower(), -1) for value in values]
-    return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
-
-
-def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a frame with categories as one-hot columns and numbers as floats; text stays."""
-    columns: list[tuple[str, Any]] = []
-    for name, column in frame.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            values = [str(value) for value in column.cat.categories]
-            codes = column.cat.codes.to_numpy().astype(np.int64)
-            columns += encode_nominal(str(name), codes, values, where)
-        elif pd.api.types.is_numeric_dtype(column.dtype):
-            columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
-        else:
-            columns.append((str(name), column))
-    check_names([name for name, _ in columns], f"{where}, one-hot columns among them,")
-    return pd.DataFrame(dict(columns), index=frame.index)
+def join_encoded(columns: Iterable[tuple[str, Any]], where: str, index: pd.Index) -> pd.DataFrame:
+    """Return encoded features as one frame."""
+    pairs = list(columns)
+    check_names([name for name, _ in pairs], f"{where}, one-hot columns among them,")
+    return pd.DataFrame(dict(pairs), index=index)
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -296,8 +290,8 @@ class ColumnChoice:
                     f"{choice!r}."
                 )
 
-    def assign(self, names: Sequence[str], *, has_labels: bool = True) -> AssignedColumns:
-        """Return what each column of a file is, or of one in which no column is a label.
+    def assign(self, names: Sequence[str]) -> AssignedColumns:
+        """Return what each column of a file is.
 
         The column of `index` and those of `drop` are taken out first, so that numbers and patterns
         in `labels` speak of the others.
@@ -309,8 +303,6 @@ class ColumnChoice:
         parts = split_names(self.drop, others)
         dropped = {others[j] for j in match_names(parts, others, what="column")}
         left = [name for name in others if name not in dropped]
-        if not has_labels:
-            return AssignedColumns([], left, self.index)
         if isinstance(self.labels, frozenset):
             labels = [name for name in left if name in self.labels]
             if not labels:
@@ -341,32 +333,12 @@ class ColumnChoice:
                         f"`{role}`. Take it out of one of them."
                     )
 
-    def choose_features(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Return a frame of features without the columns to drop, its rows named by the index."""
-        named = frame.set_axis([str(name) for name in frame.columns], axis=1)
-        columns = self.assign(list(named.columns), has_labels=False)
-        chosen = named[columns.features]
-        if columns.index is None:
-            return chosen
-        return chosen.set_axis(read_index(named[columns.index], where), axis=0)
-
-
-def check_dense(columns: AssignedColumns, where: str) -> None:
-    """Refuse names for the rows of a sparse matrix."""
-    if columns.index is not None:
-        raise DataError(
-            f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
-            f"names of rows. Leave the column out with drop=[{columns.index!r}]."
-        )
-
 
 def read_labels(
-    columns: pd.DataFrame, sep: str | None, where: str
+    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
 ) -> tuple[Labelsets, tuple[str, ...]]:
-    """Return labelsets and label names: of columns of zeros and ones, or of one column of names."""
-    cells = None
-    if columns.shape[1] == 1:
-        cells = read_label_cells(columns.iloc[:, 0], sep, where)
+    """Return labelsets and names: of columns of zeros and ones, or of one (`must` be) of names."""
+    cells = read_label_cells(columns, sep, where, must=must)
     if cells is None:
         return read_label_columns(columns, where), tuple(str(name) for name in columns.columns)
     found = {str(label): label for cell in cells for label in cell}
@@ -384,11 +356,21 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
     return not is_number, label if is_number else 0.0, str(label)
 
 
-def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> list[list[Any]] | None:
-    """Return the labels that each cell names; None where no `sep` is given and no cell is a list.
+def read_label_cells(
+    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
+) -> list[list[Any]] | None:
+    """Return the labels that cells name; None without `sep` and lists, or of several columns.
 
     Lists may also be JSON such as ``["a", "b"]``, in a text file.
     """
+    if columns.shape[1] != 1:
+        if sep is None:
+            return None
+        raise InputError(
+            f"`sep` needs one column of {where} that holds names of labels, it has "
+            f"{columns.shape[1]}. Name it with `label_column`."
+        )
+    column = columns.iloc[:, 0]
     cells = [
         value.tolist() if isinstance(value, np.ndarray) else value for value in column.tolist()
     ]
@@ -396,9 +378,14 @@ def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> lis
     is_json = any(texts) and all(
         text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
     )
-    if sep is None and not is_json and not any(isinstance(cell, (list, tuple)) for cell in cells):
-        return None
     title, rows = f"Column {str(column.name)!r} of {where}", []
+    if sep is None and not is_json and not any(isinstance(cell, (list, tuple)) for cell in cells):
+        if must:
+            raise InputError(
+                f"{title} holds text: say what stands between the names of labels with `sep`, e.g. "
+                "';'."
+            )
+        return None
     for row, cell in enumerate(cells):
         at = f"in row {row} (rows count from 0)"
         if is_json:
@@ -422,9 +409,9 @@ def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> lis
         if is_text and sep is not None:
             labels = [label.strip() for label in cell.split(sep) if label.strip()]
         elif not isinstance(cell, (list, tuple)):
-            must = "a list" if sep is None else f"text with label names between {sep!r}"
+            wanted = "a list" if sep is None else f"text with label names between {sep!r}"
             raise DataError(
-                f"{title} must hold {must} in every row, got {cell!r} {at}. Write lists of label "
+                f"{title} must hold {wanted} in every row, got {cell!r} {at}. Write lists of label "
                 "names, or say what stands between names by `sep`."
             )
         rows.append(labels)

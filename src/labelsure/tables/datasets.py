@@ -39,10 +39,11 @@ from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
-    check_dense,
-    encode_frame,
+    encode_column,
     find_missing,
     holds_containers,
+    join_encoded,
+    names_rows,
     read_index,
     read_label_columns,
     read_labels,
@@ -584,15 +585,14 @@ def load_dataset(
     data_dir: AnyPath | None = None,
     *,
     labels: LabelChoice | None = None,
-    index: str | None = None,
-    drop: str | Iterable[str] = (),
     source: str | None = None,
 ) -> Dataset:
     """Load a data set by its name.
 
     It is taken from the first of these that has it: `data_dir`; the folder in the environment
     variable LABELSURE_DATA; installed packages; OpenML. What OpenML answers is kept in
-    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once.
+    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once; nominal columns
+    that name its rows are left out.
 
     Parameters
     ----------
@@ -605,9 +605,6 @@ def load_dataset(
     labels
         Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are
         probably the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
-    index, drop
-        The column whose values name the rows, and columns that are left out, as in
-        `read_dataset`.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
 
@@ -636,17 +633,14 @@ def load_dataset(
     key = str(name).lower()
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
-    choice = ColumnChoice(None, index, drop)
     entry = ENTRIES.get(key, NamedDataset(key, ""))
     is_elsewhere = source is not None or data_dir is None
     if key in files and source in (None, "file"):
-        data = read_dataset(files[key], index=index, drop=drop)
+        data = read_dataset(files[key])
     elif entry.embedded is not None and source in (None, "embedded") and is_elsewhere:
         data = entry.embedded()
-        data = replace(data, X=choice.choose_features(data.X, entry.name), feature_names=())
     elif entry.openml_id is not None and source in (None, "openml") and is_elsewhere:
-        bunch = _fetch(entry.name, entry.openml_id)
-        data = _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
+        data = _fetch_openml(entry.name, entry.openml_id)
     else:
         homes = {"embedded": entry.embedded, "openml": entry.openml_id}
         elsewhere = [f' or source="{home}"' for home, there in homes.items() if there is not None]
@@ -682,16 +676,17 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _fetch(name: str, data_id: int) -> Any:
+def _fetch_openml(name: str, data_id: int) -> Dataset:
     """Return what OpenML answers, or what scikit-learn has kept of it."""
     from sklearn import datasets
 
+    where = f"OpenML data set {data_id}"
     try:
         datasets.get_data_home()  # makes the folder
         with warnings.catch_warnings():
             # scikit-learn warns at each retry; the error below says it once.
             warnings.filterwarnings("ignore", message="A network error occurred")
-            return datasets.fetch_openml(
+            bunch = datasets.fetch_openml(
                 data_id=data_id,
                 as_frame="auto",
                 parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
@@ -704,10 +699,6 @@ def _fetch(name: str, data_id: int) -> Any:
             "set the environment variable SCIKIT_LEARN_DATA to a folder of yours, or name a folder "
             f"that has {name}.arff with `data_dir` or {DATA_VARIABLE}."
         ) from error
-
-
-def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoice) -> Dataset:
-    where = f"OpenML data set {data_id}"
     if bunch.target is None or np.size(bunch.target) == 0:
         raise DataError(f"{where} must say which columns are labels, it names none.")
     labels = bunch.target
@@ -716,16 +707,15 @@ def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoi
         labels = pd.DataFrame(columns, columns=list(bunch.target_names))
     Y = read_label_columns(labels, where)
     if sparse.issparse(bunch.data):
-        names = [str(name) for name in bunch.feature_names]
-        chosen = choice.assign(names, has_labels=False)
-        check_dense(chosen, where)
-        feature_names = tuple(chosen.features)
-        X = bunch.data[:, [names.index(name) for name in feature_names]]
-        values = X.data
+        X, values = bunch.data, bunch.data.data
     else:
-        X = encode_frame(choice.choose_features(pd.DataFrame(bunch.data), where), where)
-        feature_names = tuple(X.columns)
+        features = ((one, column) for one, column in bunch.data.items() if not names_rows(column))
+        encoded = (pair for one, column in features for pair in encode_column(one, column, where))
+        X = join_encoded(encoded, where, bunch.data.index)
         values = X.select_dtypes("number").to_numpy()
     checksum = checksum_values(np.asarray(values, dtype=np.float64), Y)
-    label_names = tuple(map(str, labels.columns))
-    return Dataset(X, Y, label_names, feature_names, name, where, checksum)
+    label_names, feature_names = (
+        map(str, labels.columns),
+        map(str, getattr(X, "columns", bunch.feature_names)),
+    )
+    return Dataset(X, Y, tuple(label_names), tuple(feature_names), name, where, checksum)

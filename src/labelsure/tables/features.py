@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
 from labelsure.labelsets.names import list_some
 from labelsure.saving import Savable
@@ -34,44 +34,21 @@ if TYPE_CHECKING:
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 """As text files spell them, in small letters, and what they are as numbers."""
 
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
-"""Numbers that a float holds; 007 is a name."""
+_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]{0,14}))\.0\Z")
+"""How floats spell whole numbers; 007 and the version 1.10 are names."""
 
 
-def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
-    """Return the values as text, spelled as in training.
-
-    One format has the text "true" or "1" where another has True or 1.0: a value that is none of the
-    known ones is taken for the one that means the same, if only one does.
-    """
-    texts, missing = read_texts(column)
-    exact = set(known)
-    by_meaning: dict[str, str | None] = {}
-    for name in known:
-        key = meaning_of(name)
-        by_meaning[key] = None if key in by_meaning else name
-    for place, text in enumerate(texts):
-        if text not in exact and not missing[place]:
-            texts[place] = by_meaning.get(meaning_of(column.iloc[place])) or text
-    return texts
-
-
-def meaning_of(value: Any) -> str:
-    """Return one spelling of what a value says, whatever the format of its file.
+def spell_category(text: str) -> str:
+    """Return one spelling of a value: formats write True and 1.0, "TRUE" and "1" for the same.
 
     Examples
     --------
-    >>> [meaning_of(value) for value in (True, "TRUE", 1.0, "1", "01", ["a"])]
-    ['true', 'true', '1', '1', '01', 'a']
+    >>> [spell_category(text) for text in ("True", "TRUE", "1.0", "1", "01", "1.10")]
+    ['true', 'true', '1', '1', '01', '1.10']
     """
-    if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 1:
-        return meaning_of(value[0])
-    text = str(value).strip()
     if text.lower() in TRUTH_VALUES:
         return text.lower()
-    if _NUMBER.fullmatch(text):
-        return repr(float(text)).removesuffix(".0")
-    return text
+    return _WHOLE_FLOAT.sub(r"\1", text)
 
 
 def check_frame(X: Any, where: str) -> pd.DataFrame:
@@ -242,6 +219,16 @@ MAX_WORDS = 20_000
 """Words of one text column that have a weight: the most frequent ones."""
 
 
+def _read_feature(column: pd.Series[Any]) -> tuple[Floats, Mask]:
+    """Return numbers, also where a text file spells truth values, and which values are none."""
+    numbers, is_bad = read_numbers(column)
+    for at in np.flatnonzero(is_bad).tolist():
+        value = TRUTH_VALUES.get(str(column.iloc[at]).strip().lower())
+        if value is not None:
+            numbers[at], is_bad[at] = value, False
+    return numbers, is_bad
+
+
 class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[misc]
     """The columns of a table as features: numbers scaled, categories one-hot, texts by their words.
 
@@ -299,12 +286,9 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_ = len(used)
-        self.__dict__.pop("transformer_", None)  # of an earlier fit, whose categories were others
         typed = self.convert(frame)
-        numbers = typed[self._names_of(NUMBER)].to_numpy(dtype=np.float64)
-        some = ~np.isnan(numbers).all(axis=0)  # a fold may have none
-        self.medians_ = np.zeros(numbers.shape[1])
-        self.medians_[some] = np.nanmedian(numbers[:, some], axis=0)
+        medians = typed[self._names_of(NUMBER)].median()
+        self.medians_ = medians.fillna(0.0).to_numpy(dtype=np.float64)  # a fold may have none
         self.transformer_ = self._make_transformer()
         try:
             self.transformer_.fit(self._fill_in(typed))
@@ -349,18 +333,17 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         refuse_missing_columns(self._names_of(*FEATURES), list(frame.columns), where)
         reasons: dict[Any, str] = {}
         columns: dict[str, Any] = {}
-        categories = self._categories()
         for role in self.roles_:
             if role.role == NUMBER:
-                columns[role.name], is_bad = self._read_numbers(frame[role.name])
+                columns[role.name], is_bad = _read_feature(frame[role.name])
                 for at in np.flatnonzero(is_bad).tolist():
                     value = frame[role.name].iloc[at : at + 1].tolist()[0]
                     reason = f"{role.name!r} must be a finite number, got {value!r}"
                     reasons.setdefault(frame.index[at], reason)
-            elif role.name in categories:
-                columns[role.name] = read_categories(frame[role.name], categories[role.name])
             elif role.role in FEATURES:
-                columns[role.name] = read_texts(frame[role.name])[0]
+                texts, _ = read_texts(frame[role.name])
+                is_category = role.role == CATEGORY
+                columns[role.name] = [*map(spell_category, texts)] if is_category else texts
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
 
@@ -373,7 +356,9 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             What `convert` returned.
         """
         found = {}
-        for name, known in self._categories().items():
+        names = self._names_of(CATEGORY)
+        encoder = self.transformer_.named_transformers_.get("categories")
+        for name, known in zip(names, encoder.categories_ if names else (), strict=True):
             seen = {"", *known}
             unseen = [value for value in typed[name] if value not in seen]
             if len(unseen) > MOSTLY * len(typed):
@@ -409,24 +394,6 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
 
     def _names_of(self, *roles: str) -> list[str]:
         return [role.name for role in self.roles_ if role.role in roles]
-
-    def _categories(self) -> dict[str, list[str]]:
-        """Return the values of each category that were seen in training; nothing before that."""
-        fitted = getattr(self, "transformer_", None)
-        names = self._names_of(CATEGORY)
-        if fitted is None or not names:
-            return {}
-        seen = fitted.named_transformers_["categories"].categories_
-        return {name: [str(value) for value in of] for name, of in zip(names, seen, strict=True)}
-
-    def _read_numbers(self, column: pd.Series[Any]) -> tuple[Any, Any]:
-        """Return numbers, and 1 and 0 where a text file spells booleans that training had."""
-        numbers, is_bad = read_numbers(column)
-        for at in np.flatnonzero(is_bad).tolist() if hasattr(self, "transformer_") else ():
-            value = TRUTH_VALUES.get(str(column.iloc[at]).strip().lower())
-            if value is not None:
-                numbers[at], is_bad[at] = value, False
-        return numbers, is_bad
 
     def _fill_in(self, typed: pd.DataFrame) -> pd.DataFrame:
         return typed.fillna(dict(zip(self._names_of(NUMBER), self.medians_, strict=True)))

@@ -31,7 +31,6 @@ from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import (
     ColumnChoice,
     read_index,
-    read_label_cells,
     read_labels,
     split_names,
 )
@@ -49,7 +48,7 @@ from labelsure.tables.predictions import (
     check_lists_labels,
     find_layout,
 )
-from labelsure.tables.truth import join_truth, names_in_truth, read_truth
+from labelsure.tables.truth import read_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,13 +206,7 @@ def train_model(
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:  # ids that are missing or there twice are refused
         read_index(frame[id_column], where, "the id")
-    cells = frame[assigned.labels]
-    if label_column is not None and read_label_cells(cells[label_column], sep, where) is None:
-        raise InputError(
-            f"Column {label_column!r} of {where} holds text: say what stands between the names of "
-            "labels with `sep`, e.g. ';'."
-        )
-    Y, names = read_labels(cells, sep, where)
+    Y, names = read_labels(frame[assigned.labels], sep, where, must=label_column is not None)
     check_labels_vary(Y, names, where)
     known = {*assigned.labels, *assigned.features, id_column}
     found = infer_roles(
@@ -314,30 +307,37 @@ def calibrate_model(
         check_lists_labels(layout.name)
     else:
         _check_all_listed(said, layout, names, floor, where)
-    of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    if is_sparse and names is None and layout.n_labels is None:
-        listed = names_in_truth(known, where_truth, **of_truth)
-        names = sorted({*_listed_labels(said, layout), *listed})
-    words = names_in_answers(said[layout.column]) if kind == "votes" and names is None else ()
-    if words:  # the truth says which labels there are
-        listed = names_in_truth(known, where_truth, **of_truth)
-        others = [word for word in words if word not in listed and unknown == "keep"]
-        if listed <= set(known.columns):
-            known = known.assign(**dict.fromkeys(others, 0))
-        names = [*sorted(listed), *others]
+    of_truth: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    words = names_in_answers(said[layout.column]) if kind == "votes" else ()
+    if names is None and (words or (is_sparse and layout.n_labels is None)):
+        listed = read_truth(known, where_truth, sparse=True, **of_truth).label_names
+        if listed is None:
+            raise InputError(
+                f"The truth in {where_truth} counts its labels, the predictions name theirs: which "
+                "is which must be said. Name all labels in the order of its columns with `labels`."
+            )
+        if is_sparse:
+            names = sorted({*_listed_labels(said, layout), *listed})
+        else:  # the truth says which labels there are
+            others = [word for word in words if word not in listed and unknown == "keep"]
+            if set(listed) <= set(known.columns):
+                known = known.assign(**dict.fromkeys(others, 0))
+            names = [*sorted(listed), *others]
     found = read_truth(
         known,
         where_truth,
         labels=names,
+        predicted=layout.label_names or (),
         n_labels=layout.n_labels,
-        predicted=layout,
         sparse=is_sparse,
         **of_truth,
     )
-    said, Y = join_truth(said, found, id_column, where)
-    label_names = found.label_names
+    said, label_names = found.join(said, where), found.label_names
+    Y: Any = found.labelsets
+    if not is_sparse:
+        Y = type(said)(Y.astype("int64"), columns=label_names)
     columns = PredictionColumns(
-        label_names or int(found.labelsets.shape[1]),
+        label_names or int(Y.shape[1]),
         layout.name,
         layout.column,
         id_column=id_column,
