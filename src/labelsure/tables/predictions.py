@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -145,47 +145,6 @@ def _names_in_cell(value: Any) -> tuple[str, ...] | None:
     except ValueError:
         return None
     return None if pairs is None else tuple(label for label, _ in pairs)
-
-
-def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
-    """Return the scores in one cell, (L,)."""
-    parsed = parse_cell(value)
-    pairs = find_pairs(parsed)
-    if pairs is not None:
-        return scores_by_name(pairs, label_names)
-    if not isinstance(parsed, list):
-        raise ValueError(f"its scores must be a list, got {show_value(value)}")
-    if len(parsed) != len(label_names):
-        raise ValueError(f"it must have {len(label_names)} scores, got {len(parsed)}")
-    return np.array(
-        [read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
-    )
-
-
-def _read_listed_pairs(value: Any, places: Mapping[str, int]) -> dict[int, float]:
-    """Return the scores that a cell lists with their labels, by the places of these."""
-    parsed = parse_cell(value)
-    pairs = [] if parsed in ([], {}) else find_pairs(parsed)
-    if pairs is None:
-        raise ValueError(
-            "it must list labels with their scores, pairs such as {'label': 'a', 'score': 0.9}, "
-            f"got {show_value(value)}"
-        )
-    return _read_pairs(pairs, places)
-
-
-def _read_pairs(pairs: list[tuple[str, Any]], places: Mapping[str, int]) -> dict[int, float]:
-    found: dict[int, float] = {}
-    for label, score in pairs:
-        if label not in places:
-            raise ValueError(
-                f"the label {label!r} is none of the model's {len(places)}; name all labels when "
-                "the model is made, with `labels`"
-            )
-        if places[label] in found:
-            raise ValueError(f"the label {label!r} has two scores")
-        found[places[label]] = read_score(score, label)
-    return dict(sorted(found.items()))
 
 
 def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
@@ -346,25 +305,31 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         frame = check_frame(X, where)
         if self._is_converted(frame):
             return frame
-        reasons: dict[Any, str] = {}
-        if self.is_sparse:
-            return self._read_listed(frame, reasons, where)
         if self.layout == POSITIONS:
             frame = self._name_positions(frame, where)
         else:
             refuse_missing_columns(self.columns_read, list(frame.columns), where)
+        reasons: dict[Any, str] = {}
         if self.layout == ANSWERS:
-            values = _read_rows(
-                frame, reasons, self._read_votes, [str(self.column)], self._shown_names
-            )
+            votes = self._read_rows(frame, reasons, self._read_votes)
             raise_bad_rows(reasons, where)
-            if odd := str(self.count_odd_answers(frame)):
+            if odd := str(sum((odd for _, odd in votes), OddAnswers())):
                 warn(odd, UnseenValuesWarning)
-            return pd.DataFrame({VOTES: pd.Series(values, frame.index, dtype=object)})
-        scores = self._read_scores(frame, reasons)
-        if not self.logits:
-            _check_range(scores, frame.index, self._shown_names, reasons)
+            cells = pd.Series([rows for rows, _ in votes], frame.index, dtype=object)
+            return pd.DataFrame({VOTES: cells})
+        scores = self._read_scores(frame, reasons, where)
+        listed = coo_array(scores)
+        values = listed.data
+        is_bad = ~np.isfinite(values) | ((not self.logits) & ((values < 0) | (values > 1)))
+        for at in np.flatnonzero(is_bad).tolist():
+            (label,) = show_names(self.label_names_, listed.col[[at]])
+            must = "lie in [0, 1]" if np.isfinite(values[at]) else "be a finite number"
+            reason = f"the score of {label!r} must {must}, got {values[at]:g}"
+            hint = "; logits are read with `kind`" if np.isfinite(values[at]) else ""
+            reasons.setdefault(frame.index[listed.row[at]], reason + hint)
         raise_bad_rows(dict(sorted(reasons.items())), where)
+        if self.is_sparse:
+            return pd.DataFrame({LISTED_SCORES: list_rows(scores).set_axis(frame.index)})
         return pd.DataFrame(scores, frame.index, self._shown_names)
 
     def count_odd_answers(self, X: pd.DataFrame) -> OddAnswers:
@@ -377,21 +342,16 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         if self.layout != ANSWERS:
             return OddAnswers()
-        cells = X[str(self.column)]
-        read = (read_cell_of_votes(cell, self._shown_names)[2] for cell in cells)
-        return sum(read, OddAnswers())
+        return sum((self._read_votes(cell)[1] for cell in X[str(self.column)]), OddAnswers())
 
-    def _read_votes(self, value: Any, label_names: Sequence[str]) -> Floats:
-        rows, _, _ = read_cell_of_votes(value, label_names, self.unknown)
-        return rows.astype(np.float64)
+    def _read_votes(self, cell: Any) -> tuple[Floats, OddAnswers]:
+        rows, _, odd = read_cell_of_votes(cell, self._shown_names, self.unknown)
+        return rows.astype(np.float64), odd
 
-    def _read_listed(
-        self, frame: pd.DataFrame, reasons: dict[Any, str], where: str
-    ) -> pd.DataFrame:
-        """Return a column of cells that list labels by place."""
-        import pandas as pd
-
-        refuse_missing_columns(self.columns_read, list(frame.columns), where)
+    def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str], where: str) -> Any:
+        """Return (n, L) scores, sparse or not, and note the rows that have none."""
+        if self.layout in (COLUMNS, POSITIONS):
+            return _read_columns(frame[self._shown_names], reasons)
         if self.layout == LISTED:
             matrix = stack_rows(frame[str(self.column)])
             if matrix is None or matrix.shape[1] != self.n_labels_:
@@ -399,24 +359,42 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
                     f"The sparse matrix in {where} must have {self.n_labels_} columns, one for "
                     f"each label, got {'no matrix' if matrix is None else matrix.shape[1]}."
                 )
-        else:
-            read = _read_listed_pairs if self.layout == CELLS else _read_pairs
-            places = {name: j for j, name in enumerate(self.label_names_ or ())}
-            cells = _read_rows(frame, reasons, read, self.columns_read, places)
-            raise_bad_rows(reasons, where)
-            data = [score for cell in cells for score in cell.values()]
-            listed = [place for cell in cells for place in cell]
-            starts = np.cumsum([0, *map(len, cells)])
-            matrix = csr_array((data, listed, starts), (len(cells), self.n_labels_))
-        scores = matrix.data
-        is_bad = ~np.isfinite(scores) | ((not self.logits) & ((scores < 0) | (scores > 1)))
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        for at in np.flatnonzero(is_bad).tolist():
-            (label,) = show_names(self.label_names_, matrix.indices[[at]])
-            reason = _reason_against(label, float(scores[at]))
-            reasons.setdefault(frame.index[rows[at]], reason)
-        raise_bad_rows(reasons, where)
-        return pd.DataFrame({LISTED_SCORES: list_rows(matrix).set_axis(frame.index)})
+            return matrix
+        names = self._shown_names
+        places = {name: j for j, name in enumerate(names)}
+
+        def read(*parts: Any) -> Any:
+            pairs = (
+                pair_lists(*parts)
+                if self.layout == LISTS
+                else _pairs_of(*parts, () if self.sparse else names)
+            )
+            return _place_scores(pairs, places) if self.sparse else scores_by_name(pairs, names)
+
+        rows = self._read_rows(frame, reasons, read)
+        if not self.sparse:
+            empty = np.full(self.n_labels_, 0.5)
+            return np.array([empty if row is None else row for row in rows]).reshape(len(rows), -1)
+        cells = [row or {} for row in rows]
+        data = [score for cell in cells for score in cell.values()]
+        listed = [place for cell in cells for place in cell]
+        starts = np.cumsum([0, *map(len, cells)])
+        return csr_array((data, listed, starts), (len(cells), self.n_labels_))
+
+    def _read_rows(
+        self, frame: pd.DataFrame, reasons: dict[Any, str], read: Callable[..., Any]
+    ) -> list[Any]:
+        """Return what a reader makes of each row's cells, None where it cannot read them."""
+        values: list[Any] = []
+        for row, *parts in zip(
+            frame.index, *(frame[column] for column in self.columns_read), strict=True
+        ):
+            try:
+                values.append(read(*parts))
+            except ValueError as error:
+                values.append(None)
+                reasons[row] = str(error)
+        return values
 
     def _is_converted(self, frame: pd.DataFrame) -> bool:
         if self.is_sparse:
@@ -441,15 +419,6 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
                 f"{frame.shape[1]}."
             )
         return frame.set_axis(self._shown_names, axis=1)
-
-    def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
-        """Return (n, L) scores, and note the rows that have none."""
-        if self.layout in (COLUMNS, POSITIONS):
-            return _read_columns(frame[self._shown_names], reasons)
-        read = scores_by_name if self.layout == LISTS else read_cell
-        rows = _read_rows(frame, reasons, read, self.columns_read, self._shown_names)
-        empty = np.full(self.n_labels_, 0.5)
-        return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
 
     @property
     def _shown_names(self) -> list[str]:
@@ -492,27 +461,37 @@ def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
     return scores
 
 
-def _read_rows(
-    frame: pd.DataFrame, reasons: dict[Any, str], read: Any, columns: list[str], names: Any
-) -> list[Any]:
-    """Return what a reader makes of each row's cell or pairs, None where it cannot read it."""
-    values: list[Any] = []
-    cells = zip(frame.index, *(frame[column] for column in columns), strict=True)
-    for row, *parts in cells:
-        try:
-            values.append(read(parts[0] if len(parts) == 1 else pair_lists(*parts), names))
-        except ValueError as error:
-            values.append(None)
-            reasons[row] = str(error)
-    return values
+def _pairs_of(value: Any, label_names: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return labels with their scores in a cell; all scores may come in the order of the names.
+
+    Without names a row lists some labels, or none.
+    """
+    parsed = parse_cell(value)
+    pairs = [] if not label_names and parsed in ([], {}) else find_pairs(parsed)
+    if pairs is not None:
+        return pairs
+    if not label_names:
+        raise ValueError(
+            "it must list labels with their scores, pairs such as {'label': 'a', 'score': 0.9}, "
+            f"got {show_value(value)}"
+        )
+    if not isinstance(parsed, list):
+        raise ValueError(f"its scores must be a list, got {show_value(value)}")
+    if len(parsed) != len(label_names):
+        raise ValueError(f"it must have {len(label_names)} scores, got {len(parsed)}")
+    return list(zip(label_names, parsed, strict=True))
 
 
-def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any, str]) -> None:
-    for at, j in np.argwhere((scores < 0) | (scores > 1)).tolist():
-        reasons.setdefault(index[at], _reason_against(names[j], scores[at, j]))
-
-
-def _reason_against(label: str, score: float) -> str:
-    if not np.isfinite(score):
-        return f"the score of {label!r} must be a finite number, got {score:g}"
-    return f"the score of {label!r} must lie in [0, 1], got {score:g}; logits are read with `kind`"
+def _place_scores(pairs: list[tuple[str, Any]], places: Mapping[str, int]) -> dict[int, float]:
+    """Return the scores that a row lists by the places of their labels."""
+    found: dict[int, float] = {}
+    for label, score in pairs:
+        if label not in places:
+            raise ValueError(
+                f"the label {label!r} is none of the model's {len(places)}; name all labels when "
+                "the model is made, with `labels`"
+            )
+        if places[label] in found:
+            raise ValueError(f"the label {label!r} has two scores")
+        found[places[label]] = read_score(score, label)
+    return dict(sorted(found.items()))
