@@ -45,8 +45,10 @@ _HOMES = {
     "metrics.registry": ["accuracy"],
     "model._aware_classifier": ["AccuracyAwareClassifier"],
     "saving": ["load"],
-    "tables.dataset": ["Dataset", "split_dataset"],
-    "tables.datasets": ["list_datasets", "load_dataset", "make_labelsets", "read_dataset"],
+    "tables.datasets": [
+        *("Dataset", "list_datasets", "load_dataset", "make_labelsets", "read_dataset"),
+        "split_dataset",
+    ],
 }
 _ROOMS = (
     "classifiers",

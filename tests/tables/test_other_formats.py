@@ -9,8 +9,8 @@ import pytest
 import labelsure as ls
 from labelsure.errors import UnseenValuesWarning
 from labelsure.tables.estimates import sum_files
-from labelsure.tables.features import ColumnRole, TableColumns
 from labelsure.tables.files import read_table
+from labelsure.tables.inputs import ColumnRole, TableColumns
 from labelsure.tables.scoring import score_files
 from labelsure.tables.training import train_model
 

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import sparse
 
 from labelsure._runtime.storage import decode
+from labelsure._runtime.typing import Labelsets
 from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
     ColumnChoice,
@@ -20,7 +21,6 @@ from labelsure.tables.column_choice import (
     read_labels,
     read_numbers,
 )
-from labelsure.tables.dataset import Dataset
 from labelsure.tables.files import check_column_count, check_names
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
@@ -95,8 +95,10 @@ class Attribute:
         return pd.Categorical.from_codes(codes, categories=pd.Index(self.values))
 
 
-def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
-    """Return the data set that an ARFF file holds."""
+def read_arff(
+    content: bytes, choice: ColumnChoice, where: str
+) -> tuple[Any, Labelsets, tuple[str, ...], tuple[str, ...]]:
+    """Return features and labelsets of an ARFF file, with names of labels and of features."""
     lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
     names = check_names([attribute.name for attribute in attributes], where)
@@ -130,7 +132,7 @@ def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
             tokens = by_name[assigned.index].tokens
             ids = pd.Series([*map(_read_text, tokens)], dtype=object, name=assigned.index)
             frame = frame.set_axis(read_index(ids, where), axis=0)
-        return Dataset(frame, Y, label_names)
+        return frame, Y, label_names, tuple(frame.columns)
     if assigned.index is not None:
         raise DataError(
             f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
@@ -140,7 +142,7 @@ def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     shown = check_names([name for name, _ in encoded], f"{where}, one-hot columns among them,")
     none = sparse.csr_matrix((len(rows), 0))
     X = sparse.hstack([none, *(column for _, column in encoded)], format="csr")
-    return Dataset(X, Y, label_names, tuple(shown))
+    return X, Y, label_names, tuple(shown)
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:

@@ -19,9 +19,8 @@ from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
-from labelsure.tables.features import refuse_missing_columns
 from labelsure.tables.files import read_table
-from labelsure.tables.inputs import InputTable
+from labelsure.tables.inputs import InputTable, refuse_missing_columns
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,

@@ -34,9 +34,8 @@ from labelsure.tables.column_choice import (
     read_labels,
     split_names,
 )
-from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
-from labelsure.tables.predictions import (
+from labelsure.tables.inputs import (
     ANSWERS,
     CELLS,
     LAYOUTS,
@@ -44,9 +43,11 @@ from labelsure.tables.predictions import (
     LISTS,
     Layout,
     PredictionColumns,
+    TableColumns,
     all_listed_labels,
     check_lists_labels,
     find_layout,
+    infer_roles,
 )
 from labelsure.tables.truth import read_truth
 
