@@ -191,11 +191,10 @@ SMALL = "id,x,y\na,1,0\nb,2,1\n"
         (
             SMALL,
             {"index": "id", "drop": ["id"]},
-            "A column must have one role, 'id' is in `drop` and in `index`. Take it out of one of "
-            "them.",
+            "Unknown column beside `index` 'id'. Known: x, y.",
         ),
-        (SMALL, {"drop": "x,y"}, "A column must have one role, 'y' is in `drop` and in `labels`."),
-        (SMALL, {"index": "y"}, "A column must have one role, 'y' is in `labels` and in `index`."),
+        (SMALL, {"drop": "x,y"}, "Unknown column beside `drop` 'y'. Known: id."),
+        (SMALL, {"index": "y"}, "Unknown column beside `index` 'y'. Known: id, x."),
         (
             SMALL,
             {"labels": "x,y", "sep": ";"},

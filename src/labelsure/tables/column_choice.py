@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -134,9 +134,9 @@ def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> lis
     """Return the positions of names and of whatever patterns match, each once."""
     position = {name: j for j, name in enumerate(names)}
     found = dict[int, None]()
-    for part in parts:
+    for part in map(str, parts):
         own = [position[part]] if part in position else []
-        matches = own or [j for name, j in position.items() if fnmatchcase(name, str(part))]
+        matches = own or [j for name, j in position.items() if fnmatchcase(name, part)]
         if not matches:
             raise unknown_name(what, part, position)
         found |= dict.fromkeys(matches)
@@ -278,17 +278,14 @@ class ColumnChoice:
             raise InputError(
                 f"`sep` must be the text between two label names, e.g. ';', got {self.sep!r}."
             )
-        for name, choice in (("labels", self.labels), ("drop", self.drop)):
-            is_fine = name == "labels" or isinstance(choice, str)
+        for name in ("labels", "drop"):  # iterators can be read once
+            choice: Any = getattr(self, name)
             if isinstance(choice, Iterable) and not isinstance(choice, (str, frozenset)):
-                choice = tuple(choice)
-                object.__setattr__(self, name, choice)
-                is_fine = all(isinstance(part, Hashable) for part in choice)
-            if not is_fine:
-                raise InputError(
-                    f"`{name}` must be names or patterns of columns, e.g. ['notes'], got "
-                    f"{choice!r}."
-                )
+                object.__setattr__(self, name, tuple(choice))
+        if not isinstance(self.drop, (str, tuple)):
+            raise InputError(
+                f"`drop` must be names or patterns of columns, e.g. ['notes'], got {self.drop!r}."
+            )
 
     def assign(self, names: Sequence[str]) -> AssignedColumns:
         """Return what each column of a file is.
@@ -298,18 +295,19 @@ class ColumnChoice:
         """
         if self.index is not None and self.index not in names:
             raise unknown_name("column", self.index, names)
-        self._check_one_role(names)
         others = [name for name in names if name != self.index]
         parts = split_names(self.drop, others)
-        dropped = {others[j] for j in match_names(parts, others, what="column")}
+        beside = "" if self.index is None else " beside `index`"
+        dropped = {others[j] for j in match_names(parts, others, what=f"column{beside}")}
         left = [name for name in others if name not in dropped]
+        beside += " beside `drop`" if dropped else ""
         if isinstance(self.labels, frozenset):
             labels = [name for name in left if name in self.labels]
             if not labels:
                 raise InputError("`drop` and `index` must leave at least one label, all are gone.")
         else:
             chosen: Any = () if self.labels is None else self.labels
-            labels = [left[j] for j in choose_labels(chosen, left, what="column")]
+            labels = [left[j] for j in choose_labels(chosen, left, what=f"column{beside}")]
         if self.sep is not None and len(labels) != 1:
             raise InputError(
                 f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
@@ -317,21 +315,6 @@ class ColumnChoice:
             )
         is_label = set(labels)
         return AssignedColumns(labels, [n for n in left if n not in is_label], self.index)
-
-    def _check_one_role(self, names: Sequence[str]) -> None:
-        """Refuse a column that two arguments name; patterns are only about the others."""
-        named = {"drop": split_names(self.drop, names)}
-        if isinstance(self.labels, (str, tuple)):
-            named["labels"] = split_names(self.labels, names)
-        named["index"] = [] if self.index is None else [self.index]
-        roles: dict[Any, str] = {}
-        for role, columns in named.items():
-            for column in dict.fromkeys(columns):
-                if roles.setdefault(column, role) != role and column in names:
-                    raise InputError(
-                        f"A column must have one role, {column!r} is in `{roles[column]}` and in "
-                        f"`{role}`. Take it out of one of them."
-                    )
 
 
 def read_labels(

@@ -1,4 +1,4 @@
-"""The mean accuracy of all rows of files, and a report page on them, a unit at a time."""
+"""The mean accuracy of all rows of files, and a report page on them, a slice at a time."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ def _sum_part(
         labelled = None
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
-            labelled = _compare_labelled(model, dist, decisions, known, names, some.unit.source)
+            labelled = _compare_labelled(
+                model, dist, decisions, known, names, some.slice.file.source
+            )
         sums = model.accuracy_estimator_._sum_up(dist, decisions)
         found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
     return found
@@ -266,7 +268,7 @@ def _predict_some(
         dist, Y_pred = model._predict_all(some.X)
         names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
         shown = choose_columns(some.rows if show else some.X, show)
-        places = [(some.unit.source, int(row)) for row in some.rows.index]
+        places = [(some.slice.file.source, int(row)) for row in some.rows.index]
         yield (dist._with_index(names), Y_pred, None, shown), places
 
 
