@@ -32,6 +32,7 @@ from labelsure._runtime.storage import (
     is_address,
     read_bytes,
     read_unpacked,
+    show_name,
     stem_of,
     suffix_of,
 )
@@ -549,7 +550,7 @@ def _resolve_labels(path: Path, labels: Any) -> Any:
 
 def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
     """Return the data set in a table that `labelsure.tables.files` reads."""
-    where = repr(Path(path).name)
+    where = show_name(path)
     if choice.labels is None:
         raise InputError(
             f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "

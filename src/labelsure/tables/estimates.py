@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
+from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
@@ -207,7 +208,7 @@ def report_files(
 
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
-        names = ", ".join(Path(path).name for path in paths)
+        names = ", ".join(show_name(path)[1:-1] for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
@@ -331,7 +332,7 @@ def _predict_with_truth(
     """Return the rows whose truth is known, and a note where others are left out."""
     from labelsure.model._model_report import choose_columns
 
-    table, where, note = read_table(path, csv_sep=csv_sep), repr(Path(path).name), ""
+    table, where, note = read_table(path, csv_sep=csv_sep), show_name(path), ""
     frame = known.join(table, where)
     if len(frame) < len(table):
         note = (

@@ -44,11 +44,19 @@ from labelsure._runtime.storage import (
     open_native,
     open_system,
     read_bytes,
+    show_name,
     suffix_of,
     without_options,
 )
 from labelsure._runtime.typing import AnyPath, Integers
-from labelsure.errors import DataError, InputError, LabelsureError, RowsError, TooLargeError
+from labelsure.errors import (
+    DataError,
+    InputError,
+    LabelsureError,
+    RowsError,
+    TooLargeError,
+    hide_secrets,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +135,7 @@ class TableFile:
     @property
     def name(self) -> str:
         """The last part of its path, as messages about the file name it."""
-        return repr(Path(without_options(self.path)).name)
+        return show_name(self.path)
 
     @property
     def state(self) -> tuple[Any, ...]:
@@ -522,18 +530,22 @@ def _parse_jsonl(
             bad[number] = f"must be JSON, but it is not: {why}"
     names = list(dict.fromkeys(key for row in rows for key in row))
     if columns is not None:
-        names = [name for name in columns if name in names or _has_key(name, slice_.file.state)]
+        names = [
+            name
+            for name in columns
+            if name in names or _has_key(name, slice_.file, slice_.file.state)
+        ]
     values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
     return pd.DataFrame(values, index=range(len(rows)))
 
 
 @lru_cache(maxsize=4096)
-def _has_key(name: str, state: tuple[Any, ...]) -> bool:
+def _has_key(name: str, file: TableFile, state: tuple[Any, ...]) -> bool:
     """Whether some row of a JSONL file has a key: other slices than this one may have it."""
     forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
     pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
     rest = b""
-    with closing(UnpackedFile(state[0])) as stream:
+    with closing(UnpackedFile(file.path)) as stream:
         while block := stream.read(BLOCK_BYTES):
             if pattern.search(rest + block):
                 return True
@@ -967,7 +979,7 @@ def _files_of(given: AnyPath) -> list[TableFile]:
         if suffix_of(Path(name)) not in KINDS:
             raise InputError(
                 f"The name of a table must end in one of {', '.join(KINDS)}, also before .gz, .bz2 "
-                f"or .zst, got {Path(name).name!r}. Save it in one of these formats."
+                f"or .zst, got {show_name(name)}. Save it in one of these formats."
             )
         open_file(f"{name}{options}").close()  # which says what is wrong with it
     return [
@@ -1046,14 +1058,14 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
 
 def _source_of(file: str, base: str) -> str:
     """Return the last part of the input's name, and the path below it."""
-    name = base if is_address(base) else os.path.abspath(base)
+    name = hide_secrets(base) if is_address(base) else os.path.abspath(base)
     below = file if base in ("", ".") else file.removeprefix(base)
     return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
 
 
 def _as_text(name: str) -> str:
     """Return a name that any file can hold, also if its bytes are not UTF-8."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return hide_secrets(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def _partitions_of(file: str, root: str) -> Partitions:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
@@ -13,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
-from labelsure._runtime.storage import expand_path
+from labelsure._runtime.storage import expand_path, show_name
 from labelsure._runtime.typing import AnyPath, Labelsets
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
@@ -231,7 +230,7 @@ def _load(table: Any, csv_sep: str | None, otherwise: str) -> tuple[pd.DataFrame
     if hasattr(table, "iloc"):
         return table, otherwise
     given = [table] if isinstance(table, (str, PathLike)) else list(table)
-    return read_table(given, csv_sep=csv_sep), repr(Path(given[0]).name)
+    return read_table(given, csv_sep=csv_sep), show_name(given[0])
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:

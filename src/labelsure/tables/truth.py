@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.storage import expand_path
+from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
@@ -72,7 +71,7 @@ class TrueLabels:
         Without ids it is that of all rows in their order, or, where the files of the input are
         given as `sources`, of those whose positions it has.
         """
-        frame, where = read_table(expand_path(path), csv_sep=csv_sep), repr(Path(path).name)
+        frame, where = read_table(path, csv_sep=csv_sep), show_name(path)
         inputs = InputTable(model, id_column)
         own = inputs.id_column
         named_by = own if id_column is not None or own in frame.columns else None
