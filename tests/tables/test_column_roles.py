@@ -218,9 +218,9 @@ SMALL = "id,x,y\na,1,0\nb,2,1\n"
         (
             "x,y\n1,a;b\n2,?\n",
             {"sep": ";"},
-            "Column 'y' of 'weather.csv' must say for every row which labels it has, one is "
-            "missing in row 1 (rows count from 0). Leave it empty where there are none, or drop "
-            "that row.",
+            "Column 'y' of 'weather.csv' must say for every row which labels it has, as names with "
+            "';' between them, got '?' in row 1 (rows count from 0). Leave it empty where there "
+            "are none, or fix or drop that row.",
         ),
         (
             "x,y\n1,\n2,;\n",
@@ -257,15 +257,15 @@ def test_columns_of_parquet_that_cannot_be_read(tmp_path):
     )
     assert ls.read_dataset(tmp_path / "t.parquet", "y", drop=["when"]).n_samples == 2
     message = refusal(tmp_path, pa.table({"y": [["a", None], []]}), "t.parquet")
-    assert "one is missing in row 0" in message
+    assert "as a list of names, got ['a', None] in row 0" in message
     message = refusal(tmp_path, pa.table({"y": [[], []]}), "t.parquet")
     assert "Column 'y' of 't.parquet' must name at least one label" in message
     message = refusal(tmp_path, pa.table({"y": [[], [[1, 2]]]}), "t.parquet")
-    assert "Column 'y' of 't.parquet' must hold lists of label names, got " in message
+    assert "as a list of names, got [[1, 2]] in row 1" in message
     message = refusal(tmp_path, pa.table({"y": [["a"]], "z": [1]}), "t.parquet", ["y", "z"])
     assert "must be 0 or 1 (or false and true, no and yes), got ['a'] in row 0" in message
     message = refusal(tmp_path, pa.table({"y": [3, 4]}), "t.parquet", sep=";")
-    assert "must hold text with label names between ';' in every row, got 3 in row 0" in message
+    assert "as names with ';' between them, got 3 in row 0" in message
 
 
 @pytest.mark.parametrize("row", ["1,'warm, or not',0", "{0 1, 1 'warm, or not'}"])

@@ -426,8 +426,8 @@ def test_one_row_is_a_table_of_one_row(csv, row):
         (SCORES, TRUTH, {"label_column": "tags"}, "Unknown column of the truth 'tags'."),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cold"]] * 399 + [None]}), {},
-            "Column 'tags' of the truth must say for every row which labels it has, one is "
-            "missing in row 399",
+            "Column 'tags' of the truth must say for every row which labels it has, as a list "
+            "of names, got None in row 399",
         ),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cool"]] * 400}), {},

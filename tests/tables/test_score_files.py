@@ -19,6 +19,7 @@ from scored_files import COLUMNS as INPUTS
 from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
+from labelsure._runtime import storage
 from labelsure.tables import parts, scoring
 from labelsure.tables.files import list_slices
 from labelsure.tables.inputs import InputTable
@@ -417,7 +418,7 @@ def test_a_folder_that_cannot_be_written_to(model_file, new, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
-    write_whole = parts.write_whole
+    write_whole = storage.write_whole
 
     def write(path, write):
         if path.suffix == ".parquet":
@@ -425,7 +426,7 @@ def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
         else:
             write_whole(path, write)
 
-    monkeypatch.setattr(parts, "write_whole", write)
+    monkeypatch.setattr(storage, "write_whole", write)
     message = (
         rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.parquet'\. 0 of 4 parts"
     )

@@ -78,7 +78,9 @@ def test_numbers_are_names_where_labels_have_some(tmp_path):
         ([[1]], NAMES, "Unknown label in row 0 of `truth`: '1'"),
         ([[4]], None, "Unknown label in row 0 of `truth`: 'y4'"),
         ([[-1]], None, "Unknown label in row 0 of `truth`: '-1'"),
-        ([["ant"], "ant;bee"], NAMES, "must hold a list in every row, got 'ant;bee' in row 1"),
+        ([["ant"], "ant;bee"], NAMES, "as a list of names, got 'ant;bee' in row 1"),
+        ([["ant"], [["bee"]]], NAMES, "as a list of names, got [['bee']] in row 1"),
+        ([[{"ant": 1}]], NAMES, "as a list of names, got [{'ant': 1}] in row 0"),
     ],
 )
 def test_rows_that_cannot_be_used(cells, names, message):

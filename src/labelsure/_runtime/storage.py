@@ -362,6 +362,17 @@ def checksum_bytes(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
+def checksum_file(path: AnyPath) -> str:
+    """Return the SHA-256 of a file as it is on disk."""
+    return checksum_bytes(read_bytes(path))
+
+
+def join_address(place: str, name: str) -> str:
+    """Return the path or address of a file below a folder; options of an address stay behind."""
+    base, mark, options = place.partition("?") if is_address(place) else (place, "", "")
+    return f"{base.rstrip('/')}/{name}{mark}{options}"
+
+
 class FinishedOutput:
     """The one rule for files that commands write.
 

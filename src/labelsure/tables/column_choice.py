@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
 from labelsure.tables.files import check_names, stack_rows
 
@@ -354,48 +354,30 @@ def read_label_cells(
             f"{columns.shape[1]}. Name it with `label_column`."
         )
     column = columns.iloc[:, 0]
-    cells = [
-        value.tolist() if isinstance(value, np.ndarray) else value for value in column.tolist()
-    ]
-    texts = [cell.strip() if isinstance(cell, str) else None for cell in cells]
-    is_json = any(texts) and all(
-        text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
+    title, cells = (
+        f"Column {str(column.name)!r} of {where}",
+        [parse_cell(one) for one in column.tolist()],
     )
-    title, rows = f"Column {str(column.name)!r} of {where}", []
-    if sep is None and not is_json and not any(isinstance(cell, (list, tuple)) for cell in cells):
+    if sep is None and not any(isinstance(cell, list) for cell in cells):
         if must:
             raise InputError(
                 f"{title} holds text: say what stands between the names of labels with `sep`, e.g. "
                 "';'."
             )
         return None
+    rows: list[list[Any]] = []
     for row, cell in enumerate(cells):
-        at = f"in row {row} (rows count from 0)"
-        if is_json:
-            try:
-                cell = json.loads(cell or "[]")
-            except ValueError as error:
-                raise DataError(
-                    f'{title} must hold JSON lists such as ["a", "b"], got {cell!r} {at}. Fix or '
-                    "drop this row."
-                ) from error
-        labels = list(cell) if isinstance(cell, (list, tuple)) else [cell]
-        if not all(pd.api.types.is_scalar(label) for label in labels):
-            raise DataError(f"{title} must hold lists of label names, got {cell!r} {at}.")
-        is_text = isinstance(cell, str)
-        is_missing = is_text and cell.strip() != "" and cell.strip().lower() in MISSING
-        if is_missing or any(pd.isna(label) for label in labels):
+        labels = [] if isinstance(cell, str) and not cell.strip() else cell
+        if isinstance(labels, str) and sep is not None and labels.strip().lower() not in MISSING:
+            labels = [label.strip() for label in labels.split(sep) if label.strip()]
+        if not isinstance(labels, list) or any(
+            isinstance(x, (list, dict)) or pd.isna(x) for x in labels
+        ):
+            form = "a list of names" if sep is None else f"names with {sep!r} between them"
             raise DataError(
-                f"{title} must say for every row which labels it has, one is missing {at}. Leave "
-                "it empty where there are none, or drop that row."
-            )
-        if is_text and sep is not None:
-            labels = [label.strip() for label in cell.split(sep) if label.strip()]
-        elif not isinstance(cell, (list, tuple)):
-            wanted = "a list" if sep is None else f"text with label names between {sep!r}"
-            raise DataError(
-                f"{title} must hold {wanted} in every row, got {cell!r} {at}. Write lists of label "
-                "names, or say what stands between names by `sep`."
+                f"{title} must say for every row which labels it has, as {form}, got {cell!r} in "
+                f"row {row} (rows count from 0). Leave it empty where there are none, or fix or "
+                "drop that row."
             )
         rows.append(labels)
     return rows

@@ -21,21 +21,10 @@ from scipy import sparse
 from scipy.special import expit
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
-from labelsure._runtime.storage import (
-    checksum_bytes,
-    decode,
-    expand_path,
-    first_line,
-    is_address,
-    read_bytes,
-    read_unpacked,
-    show_name,
-    stem_of,
-    suffix_of,
-)
 from labelsure._runtime.typing import AnyPath, Floats, Indices, Integers, LabelNames, RandomState
 from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
 from labelsure.labelsets.names import align_rows, list_some, read_labelsets
@@ -379,7 +368,7 @@ def read_sparse_text(content: bytes, where: str) -> Dataset:
     except (ValueError, OverflowError) as error:
         raise DataError(
             f"{where} must have rows such as `4,7 0:1.5 2:1`, with features in ascending order: "
-            f"{first_line(error)}. Fix or drop that row."
+            f"{storage.first_line(error)}. Fix or drop that row."
         ) from error
     if X.shape[0] != n_rows:
         raise DataError(
@@ -434,8 +423,8 @@ def read_label_file(path: AnyPath) -> list[str]:
     >>> names
     ['red shoes', 'blue shoes']
     """
-    place = expand_path(path)
-    text = decode(read_unpacked(place)).replace("\r\n", "\n").rstrip()
+    place = storage.expand_path(path)
+    text = storage.decode(storage.read_unpacked(place)).replace("\r\n", "\n").rstrip()
     names = [line.strip() for line in text.split("\n")]
     line_of: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
@@ -513,44 +502,48 @@ def read_dataset(
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
     choice = ColumnChoice(labels, index, drop, sep)
-    given, path = path, Path(path) if is_address(path) else expand_path(path)
-    suffix = suffix_of(path)
-    is_several = is_address(given) or path.is_dir() or glob.has_magic(str(path))
+    if storage.is_address(path):
+        place, is_several = Path(storage.show_name(path)[1:-1]), True
+    else:
+        place = storage.expand_path(path)
+        is_several = place.is_dir() or glob.has_magic(str(place))
+    suffix = storage.suffix_of(place)
     if suffix == TEXT and choice != ColumnChoice():
         raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
+            f"`labels`, `index`, `drop` and `sep` are about tables, {place.name} lists labels and "
             "features by number. Leave them out; `Dataset.select_labels` takes some labels."
         )
     if suffix == TEXT:
-        data = read_sparse_text(read_unpacked(path), path.name)
+        data = read_sparse_text(storage.read_unpacked(place), place.name)
     elif suffix == ".arff":
-        choice = replace(choice, labels=_resolve_labels(path, choice.labels))
-        data = Dataset(*read_arff(read_unpacked(path), choice, path.name))
+        choice = replace(choice, labels=_resolve_labels(place, choice.labels))
+        data = Dataset(*read_arff(storage.read_unpacked(place), choice, place.name))
     elif suffix in KINDS or is_several:
-        data = read_table_file(given, choice)
-        return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
+        data = read_table_file(path, choice)
     else:
-        raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
-    return replace(
-        data, name=stem_of(path), source=path.name, checksum=checksum_bytes(read_bytes(path))
-    )
+        raise unknown_name("format of file", place.name, [".arff", *KINDS, TEXT])
+    is_table = suffix not in (TEXT, ".arff")
+    checksum = checksum_table(path) if is_table else storage.checksum_file(place)
+    return replace(data, name=storage.stem_of(place), source=place.name, checksum=checksum)
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
     """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
-    given = None
+    xml = None
     if labels is None:  # Mulan has one xml for both parts of a data set
-        stems = dict.fromkeys([stem_of(path), _PART.sub("", stem_of(path))])
+        stems = dict.fromkeys([storage.stem_of(path), _PART.sub("", storage.stem_of(path))])
         beside = (path.with_name(f"{stem}.xml") for stem in stems)
-        given = next((xml for xml in beside if xml.exists()), None)
+        xml = next((xml for xml in beside if xml.exists()), None)
     elif isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
-        given = expand_path(labels)
-    return labels if given is None else frozenset(read_xml_labels(read_bytes(given), given.name))
+        xml = storage.expand_path(labels)
+    if xml is None:
+        return labels
+    return frozenset(read_xml_labels(storage.read_bytes(xml), xml.name))
 
 
 def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
     """Return the data set in a table that `labelsure.tables.files` reads."""
-    where = show_name(path)
+    where = storage.show_name(path)
     if choice.labels is None:
         raise InputError(
             f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "
@@ -575,7 +568,7 @@ def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
                 f"or leave it out with drop=[{name!r}]."
             )
     Y, label_names = read_labels(frame[columns.labels], choice.sep, where)
-    is_text = suffix_of(Path(path)) in TEXT_TABLES
+    is_text = storage.suffix_of(Path(path)) in TEXT_TABLES
     X = pd.DataFrame({name: _typed(frame[name], is_text) for name in columns.features}, frame.index)
     if columns.index is not None:
         X = X.set_axis(read_index(frame[columns.index], where), axis=0)
@@ -953,14 +946,14 @@ def load_dataset(
 
 def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
     if data_dir is not None:
-        return expand_path(data_dir)
-    return expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
+        return storage.expand_path(data_dir)
+    return storage.expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
     """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
     try:
-        paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
+        paths = sorted(path for path in folder.iterdir() if storage.suffix_of(path) == ".arff")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise DataError(
@@ -969,7 +962,7 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
         ) from error
     files: dict[str, Path] = {}
     for path in paths:
-        files.setdefault(stem_of(path), path)
+        files.setdefault(storage.stem_of(path), path)
     return files
 
 
@@ -989,7 +982,7 @@ def _fetch_openml(name: str, data_id: int) -> Dataset:
                 parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
             )
     except Exception as error:  # of the network, of the folder, of the parser
-        reason = first_line(getattr(error, "reason", None) or error)
+        reason = storage.first_line(getattr(error, "reason", None) or error)
         raise DataError(
             f"{name!r} must be fetched from OpenML (data set {data_id}) into scikit-learn's data "
             f"home, but that failed ({type(error).__name__}: {reason}). Connect to the internet, "

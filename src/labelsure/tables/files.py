@@ -31,23 +31,7 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.storage import (
-    UnpackedFile,
-    ask_store,
-    checksum_bytes,
-    describe_file_state,
-    expand_path,
-    find_codec,
-    first_line,
-    is_address,
-    open_file,
-    open_native,
-    open_system,
-    read_bytes,
-    show_name,
-    suffix_of,
-    without_options,
-)
+from labelsure._runtime import storage
 from labelsure._runtime.typing import AnyPath, Integers
 from labelsure.errors import (
     DataError,
@@ -135,17 +119,17 @@ class TableFile:
     @property
     def name(self) -> str:
         """The last part of its path, as messages about the file name it."""
-        return show_name(self.path)
+        return storage.show_name(self.path)
 
     @property
     def state(self) -> tuple[Any, ...]:
         """Path, size and time, by which a changed file is noticed."""
-        return tuple(describe_file_state(self.path))
+        return tuple(storage.describe_file_state(self.path))
 
     @property
     def kind(self) -> FileKind:
         """How it is read."""
-        return KINDS[suffix_of(Path(without_options(self.path)))]
+        return KINDS[storage.suffix_of(Path(storage.without_options(self.path)))]
 
 
 @dataclass(frozen=True)
@@ -239,8 +223,8 @@ def _reading(where: str, what: str = "readable") -> Iterator[None]:
         raise
     except Exception as error:  # a damaged file can make anything of Arrow, NumPy and SciPy
         raise DataError(
-            f"The file {where} must be {what}, but it cannot be read: {first_line(error)}. Copy or "
-            "save it again."
+            f"The file {where} must be {what}, but it cannot be read: "
+            f"{storage.first_line(error)}. Copy or save it again."
         ) from error
 
 
@@ -336,7 +320,7 @@ def scan_text(
 
     counts, offsets, lines = np.zeros(3, np.int64), list[int](), list[int]()
     decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
-    with closing(UnpackedFile(file.path)) as stream:
+    with closing(storage.UnpackedFile(file.path)) as stream:
         content = stream.read(BLOCK_BYTES)
         if content.startswith(NO_TEXT):
             raise DataError(
@@ -403,7 +387,7 @@ def _starts_in(content: bytes, sep: int, quote: int) -> Integers:
 
 def load_slice(slice_: FileSlice) -> FileSlice:
     """Return a slice with its bytes, where only one process can read the file: a stream."""
-    if slice_.text is None or find_codec(slice_.file.path) is None:
+    if slice_.text is None or storage.find_codec(slice_.file.path) is None:
         return slice_
     try:
         return replace(slice_, content=_read_text(slice_))
@@ -416,13 +400,13 @@ def _read_text(slice_: FileSlice) -> bytes:
     if slice_.content is not None:
         return slice_.content
     end = slice_.start + slice_.n_bytes
-    if find_codec(slice_.file.path) is not None:
+    if storage.find_codec(slice_.file.path) is not None:
         with _LOCK:
             key = slice_.file.state
-            stream = _keep_reader(key, slice_.start, lambda: UnpackedFile(slice_.file.path))
+            stream = _keep_reader(key, slice_.start, lambda: storage.UnpackedFile(slice_.file.path))
             content: bytes = stream.read_range(slice_.start, end)
     else:
-        with open_file(slice_.file.path) as file:
+        with storage.open_file(slice_.file.path) as file:
             file.seek(slice_.start)
             content = file.read(slice_.n_bytes)
     if len(content) != slice_.n_bytes:
@@ -524,7 +508,7 @@ def _parse_jsonl(
                 json.dumps(value, ensure_ascii=False).encode()
             rows.append(value if isinstance(value, dict) else {VALUE_COLUMN: value})
         except (ValueError, RecursionError) as error:
-            why = first_line(error)
+            why = storage.first_line(error)
             if isinstance(error, UnicodeEncodeError):
                 why = f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
             bad[number] = f"must be JSON, but it is not: {why}"
@@ -545,7 +529,7 @@ def _has_key(name: str, file: TableFile, state: tuple[Any, ...]) -> bool:
     forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
     pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
     rest = b""
-    with closing(UnpackedFile(file.path)) as stream:
+    with closing(storage.UnpackedFile(file.path)) as stream:
         while block := stream.read(BLOCK_BYTES):
             if pattern.search(rest + block):
                 return True
@@ -608,8 +592,11 @@ def _cut_rows(
 
 def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return an array, which stays on disk while some of its rows are read."""
-    with open_file(file.path) as stream, _reading(file.name, "an array that `numpy.save` wrote"):
-        if is_address(file.path):
+    with (
+        storage.open_file(file.path) as stream,
+        _reading(file.name, "an array that `numpy.save` wrote"),
+    ):
+        if storage.is_address(file.path):
             array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
         else:
             array = np.load(file.path, mmap_mode="r", allow_pickle=False)
@@ -625,7 +612,7 @@ def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
 def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
-    with open_file(file.path) as stream, _reading(file.name, wanted):
+    with storage.open_file(file.path) as stream, _reading(file.name, wanted):
         with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
             n_rows, n_columns = (int(size) for size in arrays["shape"])
             n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
@@ -720,7 +707,7 @@ def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source = open_native(file.path)
+    source = storage.open_native(file.path)
     if format_ == "Parquet":
         reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
         schema = reader.schema_arrow
@@ -788,8 +775,8 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
             table.column(name).to_pandas()
         except Exception as cause:
             raise DataError(
-                f"Column {name!r} of {where} cannot be read ({first_line(cause)}). Write it as "
-                f"numbers or text, or leave it out with drop=[{name!r}]."
+                f"Column {name!r} of {where} cannot be read ({storage.first_line(cause)}). "
+                f"Write it as numbers or text, or leave it out with drop=[{name!r}]."
             ) from cause
     raise DataError(f"The file {where} must be readable, but pandas has no such values.")
 
@@ -925,8 +912,8 @@ def list_index_columns(inputs: AnyPath) -> set[str]:
 
 def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     """Return the SHA-256 of the file, or of the checksums of several."""
-    sums = [checksum_bytes(read_bytes(file.path)) for file in _find_files(inputs)]
-    return sums[0] if len(sums) == 1 else checksum_bytes("".join(sums).encode())
+    sums = [storage.checksum_file(file.path) for file in _find_files(inputs)]
+    return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
 
 
 def check_csv_sep(csv_sep: str | None) -> str:
@@ -948,7 +935,7 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None)
         raise InputError("`inputs` must name at least one file or folder, got none.")
     seen: set[str] = set()
     for file in files:
-        place = file.path if is_address(file.path) else os.path.realpath(file.path)
+        place = file.path if storage.is_address(file.path) else os.path.realpath(file.path)
         if place in seen:
             raise InputError(f"Each file must be given once, {file.name} is there twice.")
         seen.add(place)
@@ -960,28 +947,30 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None)
             f"All files must have one format, got {' and '.join(list(formats.values())[:2])}. Read "
             "them one after the other."
         )
-    places = [path if is_address(path := file.path) else os.path.abspath(path) for file in files]
+    places = [
+        path if storage.is_address(path := file.path) else os.path.abspath(path) for file in files
+    ]
     return [replace(f, path=path, csv_sep=sep) for f, path in zip(files, places, strict=True)]
 
 
 def _files_of(given: AnyPath) -> list[TableFile]:
     """Return the files of a path, folder, pattern or address, sorted by name."""
-    is_remote, options = is_address(given), ""
+    is_remote, options = storage.is_address(given), ""
     if is_remote:
         root, mark, options = str(given).partition("?")
         options = mark + options
     else:
-        root = str(expand_path(given))
+        root = str(storage.expand_path(given))
     parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
     base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
     names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
     for name in names:  # the suffix first: it says more than that there is no such file
-        if suffix_of(Path(name)) not in KINDS:
+        if storage.suffix_of(Path(name)) not in KINDS:
             raise InputError(
                 f"The name of a table must end in one of {', '.join(KINDS)}, also before .gz, .bz2 "
-                f"or .zst, got {show_name(name)}. Save it in one of these formats."
+                f"or .zst, got {storage.show_name(name)}. Save it in one of these formats."
             )
-        open_file(f"{name}{options}").close()  # which says what is wrong with it
+        storage.open_file(f"{name}{options}").close()  # which says what is wrong with it
     return [
         TableFile(
             f"{name}{options}",
@@ -1032,7 +1021,7 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
     """Return the addresses of a file, of the files of a folder, or of those that match."""
     from pyarrow.fs import FileSelector, FileType
 
-    system, place = open_system(f"{base}{options}")
+    system, place = storage.open_system(f"{base}{options}")
 
     def find() -> list[Any]:
         if system.get_file_info(place).type == FileType.File:
@@ -1045,7 +1034,7 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
     pattern = "".join(signs.get(part, re.escape(part)) for part in parts)
     pattern += "" if root != base else "(?:/.*)?"
     found = []
-    for entry in ask_store(root, find):
+    for entry in storage.ask_store(root, find):
         below = entry.path.removeprefix(place).strip("/")
         name = f"{base.rstrip('/')}/{below}" if below else base
         is_hidden = any(part[0] in "._" for part in below.split("/") if part)
@@ -1058,7 +1047,7 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
 
 def _source_of(file: str, base: str) -> str:
     """Return the last part of the input's name, and the path below it."""
-    name = hide_secrets(base) if is_address(base) else os.path.abspath(base)
+    name = hide_secrets(base) if storage.is_address(base) else os.path.abspath(base)
     below = file if base in ("", ".") else file.removeprefix(base)
     return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
 

@@ -16,20 +16,9 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
+from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
-from labelsure._runtime.storage import (
-    FinishedOutput,
-    check_outputs,
-    checksum_bytes,
-    expand_path,
-    first_line,
-    is_address,
-    is_stream,
-    read_bytes,
-    without_options,
-    write_output,
-)
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
@@ -96,10 +85,10 @@ class ModelFile:
     @classmethod
     def find(cls, path: AnyPath, trust: Iterable[str] = (), *, packed: bool = False) -> ModelFile:
         """Read the checksum of a file, and keep its bytes where it is to be `packed`."""
-        file = expand_path(path)
-        content = read_bytes(file)
+        file = storage.expand_path(path)
+        content = storage.read_bytes(file)
         kept = content if packed else None
-        return cls(str(file.absolute()), checksum_bytes(content), tuple(trust), kept)
+        return cls(str(file.absolute()), storage.checksum_bytes(content), tuple(trust), kept)
 
     @classmethod
     def pack(cls, model: AnyPath | AccuracyAwareClassifier) -> ModelFile:
@@ -127,7 +116,7 @@ class ModelFile:
             if self.content is not None:
                 path = Path(folder) / path.name
                 path.write_bytes(self.content)
-            elif checksum_bytes(read_bytes(path)) != self.checksum:
+            elif storage.checksum_bytes(storage.read_bytes(path)) != self.checksum:
                 raise DataError(
                     f"The model {str(path)!r} must be the same for all workers and stay as it is "
                     "during a run, but this one has another checksum. Copy it again, or start "
@@ -576,7 +565,7 @@ def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
         return TaskFailure(type(error).__name__, str(error))
     except OSError as error:
         name = "" if error.filename is None else f": {str(error.filename)!r}"
-        return TaskFailure("OSError", f"{error.strerror or first_line(error)}{name}.")
+        return TaskFailure("OSError", f"{error.strerror or storage.first_line(error)}{name}.")
 
 
 @dataclass(frozen=True)
@@ -721,7 +710,7 @@ def score_part(
             raise
         except Exception as error:  # of whatever model is inside
             rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {some.slice.where}"
-            reason = f"{type(error).__name__}: {first_line(error)}"
+            reason = f"{type(error).__name__}: {storage.first_line(error)}"
             raise DataError(f"The model could not score {rows} ({reason}).") from error
         schema = scorer.make_schema(some.rows)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
@@ -849,9 +838,9 @@ def score_files(
 
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
-    path = str(out) if is_address(out) else str(expand_path(out))
-    aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
-    check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
+    path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
+    aside = None if bad_rows is None else _check_bad_rows(storage.expand_path(bad_rows))
+    storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     rows = FileRows.open(
         model,
         inputs,
@@ -869,11 +858,11 @@ def score_files(
         "settings": {**asdict(settings), "audit": audit, "seed": seed},
     }
     text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
-    is_piped = not is_address(path) and is_stream(Path(path))
+    is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
     suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
     _check_text(suffix, sep, spreadsheet_safe, rows.model)
-    set_aside = None if aside is None else FinishedOutput(aside, {**manifest, "out": path})
-    finished = FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
+    set_aside = None if aside is None else storage.FinishedOutput(aside, {**manifest, "out": path})
+    finished = storage.FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
@@ -885,7 +874,7 @@ def score_files(
         stack.enter_context(store.locked(manifest, overwrite=overwrite))
         if set_aside is not None:
             set_aside.find(overwrite=overwrite)
-        key = checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
+        key = storage.checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
         place = PartStore(store.place)  # without what only this process needs
         tasks = {}
         for name, part in rows.parts.items():
@@ -919,7 +908,7 @@ def score_files(
             raise DataError("The input must have at least one row that can be scored, none can.")
         if suffix and not is_piped:
             tables = _read_in_order(store, iter(notes), notes, list(notes))
-            write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
+            storage.write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
     view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
@@ -987,12 +976,12 @@ def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[
 
 def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     """Return the suffix of the file to write; "" for a folder of parts."""
-    suffix = Path(without_options(path)).suffix
+    suffix = Path(storage.without_options(path)).suffix
     if is_piped:
         return check_suffix(suffix or STREAM_SUFFIX)
     if not suffix or is_folder:
         return ""
-    if is_address(path):
+    if storage.is_address(path):
         raise InputError(
             f"The output at an address must be a folder of Parquet files, got {path!r}. Leave out "
             f"{suffix!r}, or write one file here."
@@ -1014,7 +1003,7 @@ def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> No
 
 
 def _check_bad_rows(path: Path) -> Path:
-    if path.suffix.lower() != ".jsonl" and not is_stream(path):
+    if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
         )
@@ -1032,11 +1021,11 @@ def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def _write_bad_rows(output: FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
+def _write_bad_rows(output: storage.FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
     """Write the rows that were set aside, in the order of the input."""
     rows = [row for some in _list_noted(notes, "bad_rows") for row in some]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
+    storage.write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
     output.note({})
 
 
