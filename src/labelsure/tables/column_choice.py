@@ -367,9 +367,11 @@ def read_label_cells(
         return None
     rows: list[list[Any]] = []
     for row, cell in enumerate(cells):
-        labels = [] if isinstance(cell, str) and not cell.strip() else cell
-        if isinstance(labels, str) and sep is not None and labels.strip().lower() not in MISSING:
-            labels = [label.strip() for label in labels.split(sep) if label.strip()]
+        text, labels = cell.strip() if isinstance(cell, str) else None, cell
+        if text == "":
+            labels = []
+        elif text and sep and text.lower() not in MISSING and text[0] + text[-1] != "[]":
+            labels = [label.strip() for label in text.split(sep) if label.strip()]
         if not isinstance(labels, list) or any(
             isinstance(x, (list, dict)) or pd.isna(x) for x in labels
         ):
