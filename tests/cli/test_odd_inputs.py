@@ -134,7 +134,7 @@ def test_json_lists_in_cells_of_csv(folder, sep):
     assert data.label_names == ("7", "dark blue", "red")
     assert data.Y.sum(axis=0).tolist() == [1, 30, 30]
     (folder / "t.csv").write_text('id,size,tags\n1,2,"[""a""]"\n2,3,[a]\n')
-    with pytest.raises(ls.DataError, match=r"as .* names.*, got '\[a\]' in row 1"):
+    with pytest.raises(ls.DataError, match=r"as .*names.*, got '\[a\]' in row 1"):
         ls.read_dataset("t.csv", labels="tags", index="id", sep=sep)
 
 
