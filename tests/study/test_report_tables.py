@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
 
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import Analyses, effects, robustness
 from labelsure.study.conclusions import published_table
 from labelsure.study.figures import (
     accepted_curves,
@@ -18,7 +18,6 @@ from labelsure.study.figures import (
     plot_example_distributions,
     profile_of,
 )
-from labelsure.study.linear_models import effects, robustness
 from labelsure.study.mixture import mark_intervals
 from labelsure.study.plan import Plan, Settings, load_plan
 from labelsure.study.report import write_report
@@ -31,7 +30,6 @@ from labelsure.study.tables import (
     interval_tables,
     make_study_tables,
     models_table,
-    worked_example_table,
 )
 
 PUBLISHED = published_table("correlations").assign(
@@ -155,13 +153,6 @@ def test_interval_tables_print_bold_underlined_and_missing():
     assert [entry["bold"] for entry in marked[0]] == [False, False, False, False, True]
 
 
-def test_the_worked_example():
-    rows = rows_of(worked_example_table().to_markdown())
-    assert rows[2] == ["1", "0", "0", "0", "0.000", "**0.611**", "0.000", "0.000"]
-    assert rows[3] == ["2", "0", "0", "1", "0.333", "0.500", "**0.333**", "0.333"]
-    assert rows[8] == ["7", "1", "1", "0", "0.167", "0.500", "0.167", "**0.417**"]
-
-
 def test_a_table_in_its_three_forms():
     rows = [
         ("part_one", ["a|b", "1.0 ***"]),
@@ -231,7 +222,7 @@ def test_every_table_is_there_the_main_one_first(analyses):
     assert names == [
         "accuracy", "kendall_effects", "kendall_robustness", "kendall_exact", "kendall_jaccard",
         "pearson_effects", "pearson_robustness", "intervals_exact", "intervals_jaccard", "datasets",
-        "worked_example", "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
+        "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
         "pearson_robustness_clustered", "true_accuracy", "optimal_decisions",
     ]  # fmt: skip
     (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]

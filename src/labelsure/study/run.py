@@ -15,19 +15,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
+from labelsure._runtime.processes import TaskFailure, check_jobs, read_versions, watched_workers
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -42,35 +39,23 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
+from labelsure.study.analyses import Analyses
 from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
-from labelsure.tables.parts import PartStore, run_parts
-
-if TYPE_CHECKING:
-    from labelsure.study.analyses import Analyses
-
+from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet, run_parts
 
 FOLDERS = ("cells", "cells/_notes", "analyses", "analyses/_notes", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
-PACKAGES = (
-    *("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "joblib", "threadpoolctl"),
-)
-"""Packages whose versions the numbers may depend on."""
-
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
-def to_parquet(frame: pd.DataFrame) -> bytes:
-    """Return the rows as the content of a Parquet file."""
-    content = BytesIO()
-    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), content)
-    return content.getvalue()
+def _encode(frame: pd.DataFrame) -> bytes:
+    return encode_parquet(pa.Table.from_pandas(frame, preserve_index=False))
 
 
-def from_parquet(content: bytes) -> pd.DataFrame:
-    """Return the rows of a Parquet file."""
-    return pq.read_table(pa.BufferReader(content)).to_pandas()
+def _decode(content: bytes) -> pd.DataFrame:
+    return decode_parquet(content).to_pandas()
 
 
 class RunFolder:
@@ -145,7 +130,11 @@ class RunFolder:
         self.manifest = {
             "state": "running",
             "started": _now(),
-            "versions": _versions(),
+            "versions": {
+                **read_versions(),
+                "python": platform.python_version(),
+                "platform": f"{sys.platform} {platform.machine()}",
+            },
             "plan": plan.to_dict(),
             "n_jobs": n_jobs,
             "datasets": {
@@ -213,7 +202,7 @@ class RunFolder:
         """Return a table that a finished study writes, or say that there is none."""
         path = self._find(f"{name}.parquet")
         try:
-            return from_parquet(path.read_bytes())
+            return _decode(path.read_bytes())
         except Exception as error:  # whatever libraries say of files that are damaged
             raise DataError(
                 f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
@@ -240,18 +229,6 @@ class RunFolder:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    from labelsure import __version__
-
-    found = {"labelsure": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return {**found, "platform": f"{sys.platform} {platform.machine()}"}
 
 
 @dataclass(frozen=True)
@@ -330,8 +307,6 @@ class StudyRun:
         n_jobs
             Processes for the mixture; None means as many as there are cores.
         """
-        from labelsure.study.analyses import Analyses  # neither running nor opening needs it
-
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
@@ -343,11 +318,11 @@ class StudyRun:
         with suppress(DataError, OSError, ValueError):  # damaged
             notes = store.find(name, key)
             if notes is not None:
-                replicates = from_parquet(store.read(name, notes))
+                replicates = _decode(store.read(name, notes))
                 return Analyses(self.scores, self.features, self.plan, replicates=replicates)
         analyses = Analyses(self.scores, self.features, self.plan, n_jobs=n_jobs)
         make_folder(self.folder / "analyses", "The run folder")
-        store.write(name, to_parquet(analyses.replicates), {"key": key})
+        store.write(name, _encode(analyses.replicates), {"key": key})
         return analyses
 
 
@@ -461,7 +436,7 @@ class _Execution:
         def keep(name: str, notes: dict[str, Any]) -> bool:
             cell = cells[name]
             try:
-                self.frames[cell.name] = from_parquet(self.store.read(name, notes))
+                self.frames[cell.name] = _decode(self.store.read(name, notes))
             except (DataError, OSError, ValueError):  # damaged
                 return False
             return True
@@ -495,7 +470,7 @@ class _Execution:
         scores = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
         features = feature_rows(self.plan, self.sets)
         for name, frame in (("scores", scores), ("features", features)):
-            PartStore(self.folder.path).put(f"{name}.parquet", to_parquet(frame))
+            PartStore(self.folder.path).put(f"{name}.parquet", _encode(frame))
         n_computed = len(self.frames) - n_kept
         return StudyRun(
             self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept
@@ -523,7 +498,7 @@ class _Execution:
         }
         self.frames[cell.name] = outcome.scores
         self.folder.manifest["cells"][cell.name] = self.store.write(
-            f"{cell.name}.parquet", to_parquet(outcome.scores), notes
+            f"{cell.name}.parquet", _encode(outcome.scores), notes
         )
         self._report(cell, "done", outcome.seconds)
 

@@ -10,12 +10,17 @@ import numpy as np
 import pandas as pd
 
 from labelsure._runtime.notebook import count
-from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.metrics.registry import METRICS, get_metric
-from labelsure.study.analyses import ALL, Analyses
-from labelsure.study.correlations import optimal_decisions, over_repeats, true_accuracy
-from labelsure.study.linear_models import FEATURE, FIT
+from labelsure.study.analyses import (
+    ALL,
+    FEATURE,
+    FIT,
+    Analyses,
+    optimal_decisions,
+    over_repeats,
+    true_accuracy,
+)
 from labelsure.tables.datasets import catalogue
 
 MISSING = "NA"
@@ -238,7 +243,6 @@ PRINTED_METRICS = ("exact", "jaccard", "hamming")
 """The order in which the paper prints them; others follow."""
 
 PAPER = {
-    "worked_example": "Table 2",
     "datasets": "Table 4",
     "kendall_effects": "Table 5 (Analysis 1)",
     "kendall_robustness": "Table 6 (Analysis 2)",
@@ -277,7 +281,6 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
     for metric in metrics:
         yield interval_tables(analyses.intervals, metric)
     yield datasets_table(analyses.datasets)
-    yield worked_example_table()
     for metric in metrics:
         yield correlation_table(analyses.correlations, metric, "pearson")
     for association in ASSOCIATIONS:
@@ -325,29 +328,6 @@ def accuracy_table(analyses: Analyses) -> PrintedTable:
     frame = in_sections(rows, ["Method", *titles])
     title = "Mean accuracy of the most probable labelset: actual (expected)"
     return PrintedTable("accuracy", title, frame, note)
-
-
-def worked_example_table() -> PrintedTable:
-    """Return the paper's example: a distribution over three labels with its expectations."""
-    # The paper counts with its first label as the highest bit.
-    labelsets = (np.arange(8)[:, np.newaxis] >> np.array([2, 1, 0])) & 1
-    probabilities = np.array([0, 4, 3, 0, 3, 0, 2, 0]) / 12
-    joint = np.zeros(8)
-    joint[labelsets @ (1 << np.arange(3))] = probabilities
-    dist = DenseDistribution(np.tile(joint, (8, 1)))
-    metrics = {"E[HS]": "hamming", "E[EM]": "exact", "E[JS]": "jaccard"}
-    frame = pd.DataFrame({"i": np.arange(1, 9)}).astype(str)
-    frame[["y1", "y2", "y3"]] = labelsets.astype(str)
-    frame["P(Y=y_i|x)"] = [f"{p:.3f}" for p in probabilities]
-    bold = pd.DataFrame(False, range(9), list(metrics))
-    for column, metric in metrics.items():
-        expected = dist.expected(metric, labelsets, empty=0.0).value
-        frame[column] = [f"{value:.3f}" for value in expected]
-        bold.loc[int(np.argmax(expected.round(9))), column] = True
-    marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
-    frame.loc[8] = ["P(y_j|x)", *marginals, *[""] * 4]
-    title = "A distribution and its expected accuracies"
-    return PrintedTable("worked_example", title, frame, paper=PAPER["worked_example"], bold=bold)
 
 
 def datasets_table(datasets: pd.DataFrame) -> PrintedTable:

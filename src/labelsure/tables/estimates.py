@@ -16,8 +16,7 @@ import numpy as np
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.files import read_table
@@ -102,8 +101,9 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    known, named = None, {"label_column": label_column, "sep": sep, "id_column": id_column}
+    known = None
     if truth is not None:
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, csv_sep=csv_sep, **named)
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
@@ -211,17 +211,27 @@ def report_files(
         names = ", ".join(show_name(path)[1:-1] for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
+        if scored is not None or truth is not None:
+            raise InputError(
+                "`scored` and `truth` must come with the input that they are about. Name its files."
+            )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
-        if len(paths) != 1 or scored is not None:
+        if len(paths) != 1:
             raise InputError(
-                f"The truth belongs to one input, got {len(paths)}, and to no scored table. Join "
-                "the inputs, or make a page for each."
+                f"`truth` must be about one input, got {len(paths)}. Join them, or make a page for "
+                "each."
+            )
+        if scored is not None:
+            raise InputError(
+                "`truth` must come without `scored`: a page with actual accuracies scores its rows "
+                "again. Leave out `scored`."
             )
         fitted = ModelFile.find(model, trust).load()
-        named = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, **named)
-        batch, note = _predict_with_truth(fitted, paths[0], known, show, id_column, csv_sep)
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        frame, where = read_table(paths[0], csv_sep=csv_sep), show_name(paths[0])
+        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, columns=frame.columns, **named)
+        batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
         return make_model_report(fitted, [batch], title, open_cost, note)
     rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
     chosen = sample_rows(rows.n_rows)
@@ -323,24 +333,23 @@ TOLERANCE = 1e-6
 
 def _predict_with_truth(
     model: AccuracyAwareClassifier,
-    path: AnyPath,
+    table: pd.DataFrame,
+    where: str,
     known: TrueLabels,
     show: Sequence[str],
     id_column: str | None,
-    csv_sep: str | None,
 ) -> tuple[Any, str]:
     """Return the rows whose truth is known, and a note where others are left out."""
     from labelsure.model._model_report import choose_columns
 
-    table, where, note = read_table(path, csv_sep=csv_sep), show_name(path), ""
-    frame = known.join(table, where)
+    frame, note = known.join(table, where), ""
     if len(frame) < len(table):
         note = (
             f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of {where}; "
             "the page is about these."
         )
         warn(note, UserWarning)
-    X, ids = InputTable(model, id_column).read(frame, where)
+    X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
     dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(known.labelsets, "truth")
     dist = dist if ids is None else dist._with_index(ids)
@@ -379,7 +388,7 @@ def monitor_files(
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
-        named = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, **named)
         entries, places = known.locate(frame, "the input")
         labels = {}

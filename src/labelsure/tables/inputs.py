@@ -24,10 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Mask
-from labelsure._runtime.warnings import warn
 from labelsure.classifiers._adapters import first_step
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
+from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.answers import (
     LABELS,
     SCORES,
@@ -271,8 +270,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     ----------
     roles_
         What was done to each column.
-    n_features_in_
-        How many columns features are made of.
+    n_features_in_, feature_names_in_
+        How many columns features are made of, and their names.
     medians_
         Of the numbers, which stand in for those that are missing.
     transformer_
@@ -311,7 +310,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 "The table must have at least one column to learn from, got "
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
-        self.n_features_in_ = len(used)
+        self.n_features_in_, self.feature_names_in_ = len(used), np.array(used, dtype=object)
         typed = self.convert(frame)
         medians = typed[self._names_of(NUMBER)].median()
         self.medians_ = medians.fillna(0.0).to_numpy(dtype=np.float64)  # a fold may have none

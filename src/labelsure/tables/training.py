@@ -20,9 +20,9 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
+from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
+from labelsure.classifiers.recalibration import RecalibratedClassifier
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers
 from labelsure.labelsets.names import list_some
@@ -48,7 +48,7 @@ from labelsure.tables.inputs import (
     find_layout,
     infer_roles,
 )
-from labelsure.tables.truth import read_truth
+from labelsure.tables.truth import ID, read_truth, shared_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,10 +243,6 @@ def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
             )
 
 
-ID = "id"
-"""The column by which two tables are joined if both have it and nothing else is said."""
-
-
 def calibrate_model(
     predictions: AnyPath | pd.DataFrame,
     truth: AnyPath | pd.DataFrame,
@@ -291,8 +287,7 @@ def calibrate_model(
     names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
     said, where = _load(predictions, csv_sep, "the predictions")
     known, where_truth = _load(truth, csv_sep, "the truth")
-    if id_column is None and all(ID in table.columns for table in (said, known)):
-        id_column = ID
+    id_column = shared_id(ID, said, known) if id_column is None else id_column
     layout = find_layout(said, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
     read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
-ROW, FILE = "row", "file"
+ROW, FILE, ID = "row", "file", "id"
+
+
+def shared_id(name: str | None, *columns: Iterable[Any]) -> str | None:
+    """Return a column that names rows, where nobody says which, if all tables have it."""
+    return name if all(name in of for of in columns) else None
 
 
 @dataclass(frozen=True)
@@ -64,17 +69,20 @@ class TrueLabels:
         label_column: str | None,
         sep: str | None,
         csv_sep: str | None,
+        columns: Iterable[Any] = (),
         sources: Sequence[str] | None = None,
     ) -> TrueLabels:
         """Read the truth of rows that a model predicts, by their ids.
 
-        Without ids it is that of all rows in their order, or, where the files of the input are
-        given as `sources`, of those whose positions it has.
+        Without ids it is that of all rows in their order, of an input with some `columns`; or,
+        where the files of the input are given as `sources`, of those whose positions it has.
         """
         frame, where = read_table(path, csv_sep=csv_sep), show_name(path)
-        inputs = InputTable(model, id_column)
-        own = inputs.id_column
-        named_by = own if id_column is not None or own in frame.columns else None
+        inputs, named_by = InputTable(model, id_column), id_column
+        if id_column is None and sources is None:
+            named_by = shared_id(inputs.id_column or ID, frame.columns, columns)
+        elif id_column is None:
+            named_by = shared_id(inputs.id_column, frame.columns)
         by_row = named_by is None and sources is not None
         if by_row and ROW not in frame.columns:
             raise InputError(
