@@ -38,7 +38,7 @@ from sklearn.preprocessing import StandardScaler
 import labelsure as ls
 from benchmarks.calibration import SETS
 from benchmarks.recalibration import load
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.metrics.registry import get_metric
 

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums
-from labelsure.estimation._few_labels import few_labels_interval
+from labelsure.estimation._batch_estimates import BatchSums, few_labels_interval
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.4, 0.7, size=(900, 4))

@@ -36,7 +36,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`predict` of (Counting|Worried) contradicts"),

@@ -17,18 +17,24 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._accuracy_model import (
     EXPECTED,
     FREQUENCY,
+    LabelsetFrequencies,
     RidgeModel,
     check_features,
     feature_matrix,
 )
-from labelsure.estimation._batch_estimates import BatchSums, Estimate, mean_interval
+from labelsure.estimation._batch_estimates import (
+    BatchSums,
+    Estimate,
+    few_labels_interval,
+    mean_interval,
+    read_few_labels,
+)
 from labelsure.estimation._label_estimates import (
+    DensityRatios,
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
 )
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._prevalence import DensityRatios
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
@@ -326,8 +332,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if not labelled:
             view = self._view_table(table) if compares else None
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
-        from labelsure.estimation._few_labels import read_few_labels
-
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
         estimated = self.model_.predict(features[places])
@@ -337,8 +341,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
     ) -> Estimate:
         """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
-        from labelsure.estimation._few_labels import few_labels_interval
-
         found = few_labels_interval(
             sums, accuracy, estimated, share=self._share_of_estimates, level=level
         )

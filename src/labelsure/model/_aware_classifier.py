@@ -67,10 +67,10 @@ from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, unknown_name
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets

@@ -21,8 +21,8 @@ from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._estimator import BatchSettings
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
 
