@@ -174,7 +174,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
     out = run("estimate", "few.csv")[1]
-    assert "Not tested for shift: fewer than 30 instances." in out.splitlines()[0]
+    assert "Not tested for shift: fewer than 30 rows." in out.splitlines()[0]
     code, _, err = run("estimate", "few.csv", "--shift", "weihted")
     assert code == 2
     assert "Did you mean 'weighted'?" in err

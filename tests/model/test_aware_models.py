@@ -677,8 +677,8 @@ def test_the_summary_says_what_is_guaranteed():
     said = aware(TREE, target=TARGET, cv=0.4).fit(X, Y)
     assert said.summary_ == (
         said.policy_.message_.replace("mean accuracy", "mean Hamming")
-        + " Guaranteed: the policy has a calibration set of its own. Judged: the most probable "
-        "labelsets."
+        + " Guaranteed: the policy has a calibration set of its own. Accuracy is that of "
+        "the most probable labelsets."
     )
     said = aware(TREE, target=TARGET).fit(X, Y)
     assert "Not guaranteed: with folds" in said.summary_
@@ -686,7 +686,7 @@ def test_the_summary_says_what_is_guaranteed():
     assert "There is no target" in aware(TREE).fit(X, Y).summary_
     with pytest.warns(ls.TargetWarning):
         said = aware(TREE, target=0.99, cv=0.4).fit(X, Y)
-    assert said.summary_ == f"{said.policy_.message_} Judged: the most probable labelsets."
+    assert said.summary_ == f"{said.policy_.message_} Accuracy is that of the most probable labelsets."
     assert not said.guaranteed_
 
 

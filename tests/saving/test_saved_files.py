@@ -323,7 +323,7 @@ def test_the_card_of_instances_held_out():
     assert card.guaranteed
     assert model.summary_.startswith(card.summary)
     assert card.estimated == model.reference_.mean
-    assert card.calibration_from.startswith("the policy's instances")
+    assert card.calibration_from.startswith("the policy's rows")
     assert sum(card.calibration["n_samples"]) == 50
     # The policy has seen the same accuracies.
     counts = np.array(card.calibration["n_samples"])
@@ -370,11 +370,11 @@ def test_a_card_prints_as_text():
         "accuracy: hamming, two empty labelsets being worth 1",
     ]
     assert "Guaranteed" in text
-    assert "calibration, on the policy's instances, new to the accuracy estimator:" in text
+    assert "calibration, on the policy's rows, new to the accuracy estimator:" in text
     n_rows = sum(
         count > 0 for count in sf.fitted("AccuracyAwareClassifier").card_.calibration["n_samples"]
     )
-    assert text.count(" instances, estimated ") == n_rows
+    assert text.count(" rows, estimated ") == n_rows
     without = ls.AccuracyAwareClassifier(KNeighborsClassifier(), target=0.999, cv=0.5)
     with pytest.warns(ls.TargetWarning):
         card = without.fit(sf.X.tolist(), sf.Y).card_

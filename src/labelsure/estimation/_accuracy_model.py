@@ -2,11 +2,11 @@
 
 One feature is how often the predicted labelset occurs among those that the classifier was trained
 on (`LabelsetFrequencies`). A labelset that was seen often is easier to predict than one that was
-never seen, and the distribution of one instance does not say which it is. The feature is log((count
+never seen, and the distribution of one row does not say which it is. The feature is log((count
 + 1/2) / (n + 1)), so that a labelset that was never seen has one, too.
 
-It must be counted in the training data, or in other instances that the estimator is not fitted to:
-an instance that is counted itself is in the count just when its prediction is right.
+It must be counted in the training data, or in other rows that the estimator is not fitted to:
+a row that is counted itself is in the count just when its prediction is right.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class RidgeModel:
 
 @dataclass(frozen=True)
 class LabelsetFrequencies:
-    """The labelsets of some instances, and how many instances have each.
+    """The labelsets of some rows, and how many rows have each.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class LabelsetFrequencies:
         (m, L) the distinct ones, in the order of their codes; of sparse rows the labels of all, one
         labelset after the other.
     counts
-        (m,) instances with each.
+        (m,) rows with each.
     label_names
         One for each label; None where nobody named them.
     starts
@@ -203,7 +203,7 @@ class LabelsetFrequencies:
 
     @classmethod
     def of(cls, Y: Labelsets, label_names: tuple[str, ...] | None = None) -> LabelsetFrequencies:
-        """Count (n, L) labelsets of at least one instance."""
+        """Count (n, L) labelsets of at least one row."""
         _, first, counts = np.unique(row_keys(Y), return_index=True, return_counts=True)
         counts = counts.astype(np.int64)
         if is_sparse(Y):  # plain arrays, which can be saved
@@ -226,7 +226,7 @@ class LabelsetFrequencies:
         return cls.of(rows, names or given.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
-        """Return how many instances had each of the (n, L) labelsets, 0 for what was not seen."""
+        """Return how many rows had each of the (n, L) labelsets, 0 for what was not seen."""
         known_rows = self.rows
         if is_sparse(known_rows) != is_sparse(Y):
             known_rows, Y = make_sparse(known_rows), make_sparse(Y)

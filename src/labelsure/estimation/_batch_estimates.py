@@ -44,7 +44,7 @@ class Estimate:
         Confidence level of the interval.
     spread
         The standard deviation of the estimates within the batch; NaN for a measure of the whole
-        batch, such as micro-F1, to which instances have no estimates of their own.
+        batch, such as micro-F1, to which rows have no estimates of their own.
     quantity
         What is estimated, such as "mean F1".
     basis
@@ -52,7 +52,7 @@ class Estimate:
     effective_size
         Effective sample size of the importance-weighted calibration set; None without weights.
     n_labelled
-        How many instances of the batch itself were labelled.
+        How many rows of the batch itself were labelled.
     shift
         The `ShiftTest` of the batch, where there was one.
     untested
@@ -107,7 +107,7 @@ class BatchSums:
     Parameters
     ----------
     n_samples
-        How many instances.
+        How many rows.
     total
         The sum of their estimates p.
     coins
@@ -126,7 +126,7 @@ class BatchSums:
 
     @classmethod
     def of(cls, estimated: Floats, slopes: Floats) -> BatchSums:
-        """Sum up the (n,) estimates of some instances."""
+        """Sum up the (n,) estimates of some rows."""
         coins = float((estimated * (1 - estimated)).sum())
         n_samples, total = len(estimated), float(estimated.sum())
         deviations = float(((estimated - total / max(n_samples, 1)) ** 2).sum())
@@ -160,7 +160,7 @@ def mean_interval(
     n_samples = sums.n_samples
     coins = (n_fitted**2 * sums.coins / n_samples + n_fitted + 1) / (n_fitted + 2) ** 2
     single = ratio * coins
-    # A mean cannot be known better than from as many instances as were fitted to.
+    # A mean cannot be known better than from as many rows as were fitted to.
     variance = single / n_samples + max(fit_variance, single / n_fitted)
     mean = sums.total / n_samples
     # The variance itself is estimated, from as many residuals.
@@ -171,7 +171,7 @@ def mean_interval(
 
 
 MIN_LABELLED = 10
-"""Instances: with fewer, an interval says next to nothing."""
+"""Rows: with fewer, an interval says next to nothing."""
 
 MIN_FAILURES = 8.0
 """Sum of squared deviations from which Student's interval is used; a failure adds about 1.
@@ -184,12 +184,12 @@ of 1/n Student's interval covers in two thirds of the cases at any n. Chosen by 
 def few_labels_interval(
     sums: BatchSums, accuracy: Floats, estimated: Floats, *, share: float, level: float
 ) -> Estimate:
-    """Return the mean accuracy of a batch of which random instances are labelled."""
+    """Return the mean accuracy of a batch of which random rows are labelled."""
     check_level(level)
     n_labelled, n_samples = len(accuracy), sums.n_samples
     if n_labelled < MIN_LABELLED:
         raise InputError(
-            f"At least {MIN_LABELLED} instances must be labelled for an interval, got "
+            f"At least {MIN_LABELLED} rows must be labelled for an interval, got "
             f"{n_labelled}. Label more rows drawn at random."
         )
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
@@ -229,14 +229,14 @@ def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tup
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
-    """Return which instances of a batch are labelled, and tp, fp, fn and tn of each."""
+    """Return which rows of a batch are labelled, and tp, fp, fn and tn of each."""
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
             "`dist` must be a LabelsetDistribution where a few labels are given, got "
             f"{type(dist).__name__}. A table that knows the truth needs no estimate."
         )
     if Y_true is None:
-        raise InputError("`Y_true` must be given with `rows`: the truth of these instances.")
+        raise InputError("`Y_true` must be given with `rows`: the truth of these rows.")
     if rows is None:
         rows = _find_rows(dist.index, Y_true)
     if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
@@ -252,11 +252,11 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
     is_named = index is not None and own is not None and hasattr(Y_true, "columns")
     if not is_named or (counts_rows(index) and counts_rows(own)):
         raise InputError(
-            "`rows` must say which instances of the batch `Y_true` is about: their positions. Only "
+            "`rows` must say which rows of the batch `Y_true` is about: their positions. Only "
             "a DataFrame names its rows by its index, if the batch has one."
         )
     if not index.is_unique:
-        raise InputError("The index of the batch must name each instance once. Pass `rows`.")
+        raise InputError("The index of the batch must name each row once. Pass `rows`.")
     places = index.get_indexer(own)
     if (places < 0).any():
         raise InputError(
@@ -266,18 +266,18 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
 
 
 def check_rows(rows: Any, n_samples: int) -> Indices:
-    """Return which instances are labelled as positions in the batch, or refuse."""
+    """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
     if places.dtype == bool:
         if places.shape != (n_samples,):
             raise InputError(
-                f"`rows` as a mask must have one entry for each of the {n_samples} instances, got "
+                f"`rows` as a mask must have one entry for each of the {n_samples} rows, got "
                 f"shape {places.shape}."
             )
         return np.flatnonzero(places)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
-            "`rows` must be the positions of the labelled instances in the batch, whole numbers "
+            "`rows` must be the positions of the labelled rows in the batch, whole numbers "
             f"from 0, or a mask, got {places.dtype} of shape {places.shape}."
         )
     if len(places) and not (places.min() >= 0 and places.max() < n_samples):
@@ -286,7 +286,7 @@ def check_rows(rows: Any, n_samples: int) -> Indices:
         )
     if len(np.unique(places)) < len(places):
         raise InputError(
-            "`rows` must name each labelled instance once, got some twice. Two opinions on one "
-            "instance are not two instances."
+            "`rows` must name each labelled row once, got some twice. Two opinions on one "
+            "row are not two rows."
         )
     return places.astype(np.intp)

@@ -10,12 +10,12 @@ label where it is predicted and another where it is not. The four shared coeffic
 free; a ridge penalty draws offsets to 0, so that a rare label, of which little is known, goes by
 the others.
 
-Logits are rounded to a tenth. Then all that matters of a batch is how many instances each label has
+Logits are rounded to a tenth. Then all that matters of a batch is how many rows each label has
 at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
 changes a probability by at most 0.0125. What is uncertain, and drawn: the coefficients, by a
-bootstrap over the labelled instances (one Newton step for each replicate, with prior means drawn as
-well), and the truth. Labels of one instance are not independent; how much that widens an average
-over labels is measured on the residuals of the labelled instances.
+bootstrap over the labelled rows (one Newton step for each replicate, with prior means drawn as
+well), and the truth. Labels of one row are not independent; how much that widens an average
+over labels is measured on the residuals of the labelled rows.
 
 Prevalence alone (`DensityRatios`) can follow a label shift. On the calibration set a logistic
 regression on the logit of label j's probability gives its log-odds; less those of its prevalence
@@ -243,7 +243,7 @@ class LabelCalibration:
         (replicates, 4 + 2 L) intercept, slope, predicted, frequency, then the offsets of each label
         where it is not predicted and where it is, all divided by their standard deviations.
     dispersions
-        By name of the average: how much the labels of one instance, which are not independent,
+        By name of the average: how much the labels of one row, which are not independent,
         widen its variance.
     """
 
@@ -267,7 +267,7 @@ class LabelCalibration:
         model.fit(vstack([design] * 2), is_true, np.concatenate([n_true, cells.counts - n_true]))
         probabilities = expit(design @ model.coef_[0])
         variances = cells.counts * probabilities * (1 - probabilities)
-        # Replicates: how often each instance is chosen beyond once moves the gradient from 0.
+        # Replicates: how often each row is chosen beyond once moves the gradient from 0.
         residuals = (Y_true - probabilities[cells.places]).ravel()
         starts = np.arange(0, residuals.size + 1, n_labels)
         scores = csr_array((residuals, cells.places.ravel(), starts)) @ design
@@ -280,7 +280,7 @@ class LabelCalibration:
         weights = _weigh_labels(cells, probabilities)
         squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
         alone = weights**2 @ cells.sum_by_group(variances)
-        # At least 1: residuals of the instances that were fitted to are a little too small.
+        # At least 1: residuals of the rows that were fitted to are a little too small.
         ratios = np.maximum(np.divide(squares, alone, out=np.ones(len(alone)), where=alone > 0), 1)
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
         return cls(table.label_names, frequencies, model.coef_ + steps, dispersions)
@@ -394,7 +394,7 @@ def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> L
             "labels, got a table when fitting, or none. Call `fit(dist, Y_true)`."
         )
     if len(dist) == 0:
-        raise InputError("A batch must hold at least one instance, got none.")
+        raise InputError("A batch must hold at least one row, got none.")
     known, n_known = calibration.label_names, len(calibration.frequencies)
     refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
     return calibration

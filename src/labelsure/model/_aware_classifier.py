@@ -329,17 +329,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            n instances, in whatever form the estimator takes them; a list of dicts is read as a
+            n rows, in whatever form the estimator takes them; a list of dicts is read as a
             DataFrame.
         y
             Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
-            sparse, or a list of label names for each instance; or a vector of two classes, which
+            sparse, or a list of label names for each row; or a vector of two classes, which
             is the case of one label.
         sample_weight, **params
             Handed to the estimator's `fit`, the rows that belong to each part of the data; weights
             also to the recalibration.
         groups
-            (n,) the group of each instance: rows of a group are never split.
+            (n,) the group of each row: rows of a group are never split.
         Y_pred
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
@@ -572,12 +572,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return said
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y given x) of each instance: the estimator's, recalibrated where that helps.
+        """Return P(Y given x) of each row: the estimator's, recalibrated where that helps.
 
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -589,7 +589,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
     def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of instances that are checked already."""
+        """Return P(Y|x) of rows that are checked already."""
         return self._recalibrate(self._ask(self.estimator_, X))
 
     def _recalibrate(self, dist: LabelsetDistribution) -> LabelsetDistribution:
@@ -659,7 +659,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.has_empty_ or get_metric(self.metric) not in (EXACT, F1, JACCARD)
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance by a fitted estimator."""
+        """Return P(Y|x) of each row by a fitted estimator."""
         if self._has_base_learners:
             return fitted._distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
@@ -668,12 +668,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @_shows_progress
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labelset of each instance.
+        """Return the predicted labelset of each row.
 
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -695,7 +695,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -715,7 +715,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -741,7 +741,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @_shows_progress
     def predict_region(self, X: Any) -> RegionLabelsets:
-        """Return the conformal prediction set of each instance.
+        """Return the conformal prediction set of each row.
 
         The coverage is that of `region`, 0.9 by default, on average over new rows from the same
         population.
@@ -749,7 +749,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -775,7 +775,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`. With
@@ -916,7 +916,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -940,7 +940,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -982,7 +982,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances; None for a page on the model alone.
+            (n, d) rows; None for a page on the model alone.
         Y
             (n, L) truth, if known: the page then has a reliability diagram and actual accuracies.
         Y_pred
@@ -1018,7 +1018,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         y
             (n, L) truth; the columns of a DataFrame are aligned by name.
@@ -1038,7 +1038,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @property
     def reference_(self) -> Estimate:
-        """The `Estimate` for the instances that the accuracy estimator was fitted to."""
+        """The `Estimate` for the rows that the accuracy estimator was fitted to."""
         return self.accuracy_estimator_.reference_
 
     @property
@@ -1049,15 +1049,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return {
             "best": f"the {some} that maximise expected {metric.title}",
             "mode": "the most probable labelsets",
-            "predict": "the model's own predict",
+            "predict": "the model's own `predict`",
             "thresholds": "the labels whose probability reaches a threshold",
-            "given": "predictions given as Y_pred",
+            "given": "the predictions given as `Y_pred`",
         }[self.decision_]
 
     @property
     def summary_(self) -> str:
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
-        parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
+        parts = (self.card_.summary, f"Accuracy is that of {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
@@ -1199,7 +1199,7 @@ def _cut_for_cache(rows: NewRows) -> Iterator[NewRows]:
 
 
 def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
-    """Return what the model's own `predict` says of instances."""
+    """Return what the model's own `predict` says of rows."""
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]
