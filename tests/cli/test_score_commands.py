@@ -239,7 +239,7 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
             row=range(12), file="b.csv"
         ),
         "whole numbers from 0, got 'first' in row 0": truth.assign(row=["first", *range(11)]),
-        "At least 10 instances must be labelled": truth.assign(row=range(12)).head(4),
+        "At least 10 rows must be labelled": truth.assign(row=range(12)).head(4),
     }
     for message, frame in cases.items():
         frame.to_csv(files / "some.csv", index=False)

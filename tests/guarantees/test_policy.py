@@ -72,7 +72,10 @@ def test_binary_needs_fewer_instances_than_bounded(scored):
 def test_says_what_is_within_reach():
     rng = np.random.default_rng(0)
     score = np.full(60, 0.97)
-    with pytest.warns(TargetWarning, match=r"n = 60\)\. Within reach: 0\.8\d at 95% confidence\. Fit this"):
+    with pytest.warns(
+        TargetWarning,
+        match=r"n = 60\)\. Within reach: 0\.8\d at 95% confidence, or 0\.9 at 60% confidence\.",
+    ):
         policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
     assert not policy.reached_
     assert policy.share_ == 0
@@ -197,7 +200,7 @@ def test_messages(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
     with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
-    with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
+    with fails("`groups` must have one entry for each of the 3000 rows, got shape"):
         AcceptPolicy(0.8).fit(score, accuracy, ["a"])
     grouped = AcceptPolicy(share=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("got none here and some there"):

@@ -259,7 +259,7 @@ TEXT_LABELS[::7] = 1 - TEXT_LABELS[::7]
     [MultiOutputClassifier(LogisticRegression()), ls.BinaryRelevance(), ClassifierChain(TREE)],
     ids=lambda inner: type(inner).__name__,
 )
-@pytest.mark.filterwarnings("ignore:.* of the held-out instances are identical")
+@pytest.mark.filterwarnings("ignore:.* of the held-out rows are identical")
 def test_texts(inner, cv, wrap):
     texts = wrap(TEXTS)
     inside = aware(make_pipeline(TfidfVectorizer(), inner), cv=cv).fit(texts, TEXT_LABELS)
@@ -686,7 +686,9 @@ def test_the_summary_says_what_is_guaranteed():
     assert "There is no target" in aware(TREE).fit(X, Y).summary_
     with pytest.warns(ls.TargetWarning):
         said = aware(TREE, target=0.99, cv=0.4).fit(X, Y)
-    assert said.summary_ == f"{said.policy_.message_} Accuracy is that of the most probable labelsets."
+    assert (
+        said.summary_ == f"{said.policy_.message_} Accuracy is that of the most probable labelsets."
+    )
     assert not said.guaranteed_
 
 

@@ -102,8 +102,8 @@ THINGS = {
     "assessment": (
         assessment,
         r"200 predictions, mean estimated Hamming 0.[78]\d\d; no target or share was set. "
-        "Accuracy is that of the labelsets that maximise expected Hamming. No sign that .* predicted "
-        ".*&?.*dog & co.*no target or share was set",
+        "Accuracy is that of the labelsets that maximise expected Hamming. No sign that .* "
+        "predicted .*&?.*dog & co.*no target or share was set",
     ),
     "accepted": (
         lambda: assessment(0.4),

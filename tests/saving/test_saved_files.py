@@ -366,7 +366,7 @@ def test_a_card_prints_as_text():
         f"classifier: {type(sf.fitted('AccuracyAwareClassifier').estimator_).__name__}",
         "labels: 3 (y0, y1, y2)",
         "features: 3",
-        "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",
+        "rows: 100 for training, 50 for the accuracy estimator, 50 for the policy",
         "accuracy: hamming, two empty labelsets being worth 1",
     ]
     assert "Guaranteed" in text
