@@ -34,11 +34,11 @@ def peers() -> Iterator[Row]:
         warnings.simplefilter("ignore")
         theirs = seconds(lambda: _scikit_multilearn(model).predict(X[:1]), repeats=1)
     what = "joint and profile of a chain, L=10: scikit-multilearn-ng's mode / ours"
-    yield Row(what, theirs / ours, "x", 10_000, None, True)
+    yield Row(what, theirs / ours, "x", 10_000, True, "scikit-multilearn-ng")
     chain, row = _river(X, Y)
     theirs = seconds(lambda: chain.predict_one(row), repeats=3)
     what = "joint and profile of a chain, L=10: river's mode / ours"
-    yield Row(what, theirs / ours, "x", 1_000, None, True)
+    yield Row(what, theirs / ours, "x", 1_000, True, "river")
 
 
 def _scikit_multilearn(model: ls.ProbabilisticClassifierChain) -> Any:
@@ -65,13 +65,21 @@ def fitting() -> Iterator[Row]:
         lambda: ClassifierChain(LEARNER).fit(X, Y),
         lambda: ls.ProbabilisticClassifierChain(LEARNER).fit(X, Y),
     )
-    yield Row("fitting a chain, L=14: ours / scikit-learn's", ours / theirs, "x", 1.0)
+    yield Row(
+        "fitting a chain, L=14: ours / scikit-learn's", ours / theirs, "x", 1.0, peer="scikit-learn"
+    )
     with threadpool_limits(1):
         theirs, ours = compete(
             lambda: ClassifierChain(LEARNER).fit(X, Y),
             lambda: ls.ProbabilisticClassifierChain(LEARNER).fit(X, Y),
         )
-    yield Row("the same, theirs too with BLAS on one thread", ours / theirs, "x", 1.25)
+    yield Row(
+        "fitting a chain, L=14, BLAS on one thread: ours / scikit-learn's",
+        ours / theirs,
+        "x",
+        1.25,
+        peer="scikit-learn",
+    )
 
 
 BENCHMARKS = {"chain_peers": peers, "chain_fitting": fitting}

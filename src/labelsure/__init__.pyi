@@ -18,13 +18,15 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain as ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
-from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
-from labelsure.classifiers._probability_layouts import ProbabilityWarning as ProbabilityWarning
-from labelsure.classifiers._recalibrated_classifier import (
-    RecalibratedClassifier as RecalibratedClassifier,
+from labelsure.classifiers._probability_layouts import (
+    PrecomputedProbabilities as PrecomputedProbabilities,
 )
+from labelsure.classifiers._probability_layouts import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
+)
+from labelsure.classifiers.recalibration import (
+    RecalibratedClassifier as RecalibratedClassifier,
 )
 from labelsure.classifiers.recalibration import (
     TemperatureScaling as TemperatureScaling,

@@ -278,7 +278,7 @@ class TestEstimator:
         named = ls.IndependentLabels(dist.marginals(), label_names=["sun", "sea"])
         swapped = ls.IndependentLabels(dist.marginals(), label_names=["sea", "sun"])
         estimator = AccuracyEstimator("jaccard").fit(named, Y)
-        with raises("in their order, got 'sea' instead of 'sun' in column 0. Put its columns"):
+        with raises("in their order, got 'sea' instead of 'sun' in column 0"):
             estimator.estimate_labels(swapped)
         assert estimator.estimate_labels(dist).index.tolist() == ["y0", "y1"]  # nameless: in order
 

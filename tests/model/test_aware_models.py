@@ -199,6 +199,37 @@ def test_a_frozen_model_is_not_fitted_again(fits):
     assert not model.guaranteed_  # of what? there is no target
 
 
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"sample_weight": np.ones(199)},
+            "`sample_weight` must have one entry for each of the 200",
+        ),
+        ({"groups": np.ones(199)}, "`groups` must have one entry for each of the 200"),
+        ({"groups": [None, *"ab" * 99, "a"]}, "`groups` must name .* got none in row 0"),
+    ],
+)
+def test_an_entry_for_each_row(params, message):
+    with pytest.raises(ls.InputError, match=message):
+        aware(TREE).fit(X, Y, **params)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names, but Decision")
+def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_set():
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = aware(FrozenEstimator(clone(TREE).fit(X, Y))).fit(frame, Y)
+    assert list(model.feature_names_in_) == names
+    np.testing.assert_array_equal(model.predict(frame[:40]), model.estimator_.predict(NEW))
+    for other in (frame[names[::-1]], frame.rename(columns={"x0": "age"})):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.estimate(other)
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
+
+
 @pytest.mark.parametrize("decision", ["mode", "best", "predict"])
 @pytest.mark.parametrize("cv", [3, 0.4])
 def test_what_is_judged_is_what_is_predicted(decision, cv):
@@ -702,7 +733,7 @@ def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
     rare = pd.DataFrame(Y, columns=[f"label {j}" for j in range(Y.shape[1])])
     rare["label 1"] = (np.arange(len(Y)) == 7).astype(int)
     model = MultiOutputClassifier(LogisticRegression())
-    message = "`MultiOutputClassifier` must be fitted to both values .* but 'label 1' has a single"
+    message = "`MultiOutputClassifier` needs both values .* but 'label 1' has only one"
     with pytest.raises(ls.InputError, match=message):
         wrap(model).fit(X, rare)
 

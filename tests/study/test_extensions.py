@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.study.correlations import optimal_decisions, true_accuracy
+from labelsure.study.analyses import optimal_decisions, true_accuracy
 from labelsure.study.plan import Settings
 
 SCORES = make_scores()

@@ -156,6 +156,14 @@ def test_names_of_labels_that_look_like_numbers(tmp_path):
     np.testing.assert_array_equal(data.Y, [[0, 1], [1, 0], [0, 0]])
 
 
+def test_a_name_with_a_comma_stands_in_quotes(tmp_path):
+    path = write(tmp_path, 'x,"a, b",c,d\n' + "1,0,1,1\n2,1,0,0\n" * 5)
+    data = ls.read_dataset(path, 'c, "a, b"', drop='"d"')
+    assert data.label_names == ("c", "a, b")
+    assert list(data.X) == ["x"]
+    assert ls.read_dataset(path, "a, b").label_names == ("a, b",)
+
+
 def test_the_index_goes_with_parts_and_into_distributions(tmp_path):
     rows = "".join(f"r{i},{i % 5},{i % 2},{i % 3 == 0:d}\n" for i in range(40))
     path = write(tmp_path, "id,x,a,b\n" + rows)

@@ -397,7 +397,7 @@ def test_wrong_names_and_inputs(model_file, new, tmp_path):
     refuse("must have a name that ends in .jsonl, got", bad_rows=tmp_path / "bad.csv")
     refuse("There is no file", inputs=tmp_path / "none.csv")
     refuse("There is no file", model=tmp_path / "none.labelsure")
-    refuse("`sep` must be the text between names", sep="x")
+    refuse("`sep` must separate label names", sep="x")
     (tmp_path / "empty.csv").write_text("a,b,c,d\n")
     refuse("The input must have at least one row, it has none.", tmp_path / "empty.csv")
     make_rows(3).drop(columns="c").to_csv(tmp_path / "less.csv", index=False)

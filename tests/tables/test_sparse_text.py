@@ -225,7 +225,7 @@ def test_sparse_labels_of_a_data_set():
     assert data.describe()["constant_labels"] == ["b"]
     with pytest.raises(ls.InputError, match="Write"):
         ls.Dataset([[1.0], [2.0]], given * 2)
-    with pytest.raises(ls.InputError, match=r"must have 1 rows, got 2. Pass one labelset"):
+    with pytest.raises(ls.InputError, match=r"must have 1 rows, got 2"):
         ls.Dataset([[1.0]], given)
 
 

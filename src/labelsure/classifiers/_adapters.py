@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
     read_positive_column,
 )
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_truth
 from labelsure.classifiers._probability_layouts import (
+    PrecomputedProbabilities,
     fitted_on_vector,
-    warn_of_constant_labels,
+    warn_of_single_classes,
     wrap_model_probabilities,
     wrap_probabilities,
 )
@@ -102,8 +101,7 @@ def as_distribution(
     """
     if isinstance(source, type):
         raise InputError(
-            f"`source` must be a fitted model, got the class {source.__name__}. "
-            "Make one and fit it."
+            f"`source` must be a fitted model, got the class {source.__name__}. Fit one."
         )
     refuse_masked(source, "source")
     refuse_masked(X, "X")
@@ -111,16 +109,16 @@ def as_distribution(
     if isinstance(source, BaseEstimator) or predicts:
         if X is None:
             raise InputError(
-                "`X` must hold the instances to predict, because `source` is a model "
-                f"({type(source).__name__}). Call `as_distribution(model, X)`."
+                "`X` must hold the instances to predict where `source` is a model, got None. Call "
+                "`as_distribution(model, X)`."
             )
         dist, rows = _from_model(*_unwrap(source, X), kind, label_names), X
     elif callable(source) or hasattr(source, "predict"):
-        raise _not_a_model(source)
+        raise without_probabilities(source)
     elif X is not None:
         raise InputError(
-            f"`X` belongs to a fitted model, but `source` is a {type(source).__name__}. "
-            "Pass the model, or its probabilities without `X`."
+            f"`X` belongs to a fitted model, but `source` is a {type(source).__name__}. Pass "
+            "probabilities without `X`."
         )
     else:
         dist = wrap_probabilities(source, kind=kind or "marginal", label_names=label_names)
@@ -137,8 +135,8 @@ def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
             check_is_fitted(model)
             if not hasattr(model, "best_estimator_"):
                 raise InputError(
-                    f"`source` must have fitted its best model, this {type(model).__name__} has "
-                    "not. Fit it with `refit=True`."
+                    f"`source` must have a best model, which this {type(model).__name__} has not. "
+                    "Fit it with `refit=True`."
                 )
             model = model.best_estimator_
         elif isinstance(model, FrozenEstimator):
@@ -160,17 +158,14 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
         read = wrap_model_probabilities if kind == "marginal" else _forest_votes
         return read(model, X, label_names)
     if kind is not None:
-        raise InputError(
-            f"`kind` must be None for a {type(model).__name__}, which has one kind of "
-            f"distribution, got {kind!r}."
-        )
+        raise InputError(f"`kind` must be None for a {type(model).__name__}, got {kind!r}.")
     if isinstance(model, ClassifierChain):
         return _from_chain(model, X, label_names)
     if hasattr(model, "predict_distribution"):
         if label_names is not None:
             raise InputError(
-                "`label_names` must be None for a classifier of labelsure, which has its own. "
-                "Fit it on a DataFrame `Y` with these columns."
+                "`label_names` must be None for a classifier of labelsure, which learns them from "
+                "a DataFrame `Y` in `fit`."
             )
         return model.predict_distribution(X)
     if hasattr(model, "predict_proba"):
@@ -191,7 +186,7 @@ def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixt
     linear = read_linear_weights(model.estimators_, X, labels)
     dist = ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
     classes = [model.estimators_[position].classes_ for position in np.argsort(order)]
-    _warn_of_single_classes(dist, classes)
+    warn_of_single_classes(dist, classes)
     return dist
 
 
@@ -210,39 +205,23 @@ def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
         for j, value in enumerate(values):
             votes[:, t, j] = value[chosen[:, j]]
     dist = LabelsetTable.from_samples(votes, label_names)
-    _warn_of_single_classes(dist, classes)
+    warn_of_single_classes(dist, classes)
     return dist
 
 
-def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:
-    labels = [label for label, known in enumerate(classes) if len(known) == 1]
-    if labels:
-        warn_of_constant_labels(dist, labels)
-
-
 def without_probabilities(model: Any, name: str = "`source`") -> InputError:
-    """Build the error for a model of scikit-learn that has no `predict_proba`."""
+    """Build the error for a model, function or network that has no `predict_proba`."""
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
-    kind = type(learner).__name__
+    kind = getattr(learner, "__name__", type(learner).__name__)
     if isinstance(model, ClassifierChain):
         name = "The learners of a ClassifierChain"
-    fix = "Fit a classifier that has it, or pass probabilities from elsewhere without `X`."
+    fix = 'Pass its output for the instances without `X`, with kind="logit" if it is logits.'
     if hasattr(learner, "decision_function"):
         fix = (
             "Its `decision_function` gives scores, not probabilities. Calibrate it: "
             f"`CalibratedClassifierCV({kind}())`, in a `MultiOutputClassifier` for several labels."
         )
     return InputError(f"{name} must have `predict_proba`, which {kind} has not. {fix}")
-
-
-def _not_a_model(source: Any) -> InputError:
-    """Build the error for functions, networks and other objects without `predict_proba`."""
-    what = getattr(source, "__name__", f"a {type(source).__name__}")
-    return InputError(
-        "`source` must be a fitted model with `predict_proba`, or probabilities, got "
-        f"{what} without `predict_proba`. Pass what it returns for the instances, with "
-        'kind="logit" for logits, without `kind` for probabilities P(y_j = 1).'
-    )
 
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
@@ -265,8 +244,7 @@ def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:
         raise InputError(
-            f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
-            f"{count_rows(X)}. A few hundred give estimates worth having."
+            f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = {count_rows(X)}."
         )
     frozen = isinstance(estimator, FrozenEstimator)
     inner = innermost(estimator)
@@ -279,8 +257,8 @@ def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
     has_tags = hasattr(inner, "__sklearn_tags__")
     if truth.is_vector and has_tags and not get_tags(inner).target_tags.single_output:
         raise InputError(
-            f"`y` must have a column for each label for {type(inner).__name__}, which does not "
-            "take a vector of classes. Pass zeros and ones of shape (n_samples, 1)."
+            f"`y` must have a column for each label for {type(inner).__name__}, got a vector. Pass "
+            "zeros and ones of shape (n_samples, 1)."
         )
     if isinstance(estimator, LabelsetClassifier):  # which checks X itself
         return X, truth

@@ -16,14 +16,12 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    LinearWeights,
     append_labels,
     fit_learners,
-    positive_probability,
-    read_linear_weights,
+    predict_logits,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._probabilities import clip_certain, make_random_state
+from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.labelsets.rows import check_label_order, from_codes
 
@@ -36,10 +34,10 @@ CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 
 NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1))
-"""Left, upper and upper left: how many rows and columns away parents are, by priority."""
+"""Offsets (row, column) of the left, upper and upper left neighbour."""
 
 N_PARENTS = {0: 0, 1: 2, 2: 3}
-"""How many of these neighbours a label depends on, for each density."""
+"""How many of these neighbours are parents, for each density."""
 
 
 def choose_width(n_labels: int) -> int:
@@ -112,8 +110,8 @@ class ClassifierTrellis(LabelsetClassifier):
         Labels in a row; None means the square root of their number, at most 12. Exact answers
         cost 2**width for each label.
     density
-        1: parents are the left and the upper neighbour. 2 adds the upper left one. 0: none, which
-        is binary relevance.
+        1: parents are the left and the upper neighbour. 2 adds the upper left neighbour. 0: no
+        parents, which is binary relevance.
     placement
         "mutual_info": a random label in the corner, then in each place the one with the largest
         mutual information with its parents. "random", or an array: the label in each place.
@@ -160,8 +158,6 @@ class ClassifierTrellis(LabelsetClassifier):
            [1, 0]])
     """
 
-    _linear_weights: LinearWeights | None  # None where not all learners are linear
-
     def __init__(
         self,
         estimator: Any = None,
@@ -199,9 +195,6 @@ class ClassifierTrellis(LabelsetClassifier):
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
-        self._linear_weights = read_linear_weights(
-            self.estimators_, X, Y[:, self.order_], self.parents_
-        )
 
     def _place(
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
@@ -215,11 +208,6 @@ class ClassifierTrellis(LabelsetClassifier):
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
-        if self._linear_weights is not None:
-            tables = _make_linear_tables(self._linear_weights, self.parents_, X)
-            return TrellisDistribution.from_fitted(
-                tables, self.parents_, self.order_, self.label_names_
-            )
         conditionals = [
             _make_conditional_table(learner, X, len(parents))
             for learner, parents in zip(self.estimators_, self.parents_, strict=True)
@@ -227,36 +215,11 @@ class ClassifierTrellis(LabelsetClassifier):
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
 
 
-def _make_linear_tables(weights: LinearWeights, parents: Parents, X: Features) -> Floats:
-    """Return P(label = 1) at all positions for each row of X and each code of the parents.
-
-    One product of matrices for all instances and labels. (n, L, columns), as `from_fitted` takes
-    them: columns that a label does not need are 0.
-    """
-    of_features, of_labels, intercepts = weights
-    n_most = max(map(len, parents))
-    of_states = np.zeros((len(parents), 2**n_most))
-    is_used = np.zeros(of_states.shape, dtype=bool)
-    for j, some in enumerate(parents):
-        states = _parent_states(len(some))
-        of_states[j, : len(states)] = states @ of_labels[j, list(some)]
-        is_used[j, : len(states)] = True
-    logits = np.asarray(X @ of_features.T) + intercepts
-    tables = expit(logits[..., np.newaxis] + of_states)
-    return np.asarray(tables.clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE) * is_used)
-
-
-def _parent_states(n_parents: int) -> Labelsets:
-    """Return every way that the parents can be, the first being the lowest bit."""
-    if not n_parents:
-        return np.zeros((1, 0), dtype=np.int8)
-    return from_codes(np.arange(2**n_parents), n_parents)
-
-
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
     """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
-    n_states, states = 2**n_parents, _parent_states(n_parents)
+    n_states = 2**n_parents
+    states = from_codes(np.arange(n_states), n_parents) if n_parents else np.zeros((1, 0), np.int8)
     stack = sp.vstack if sp.issparse(X) else np.vstack
     features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
-    p = clip_certain(positive_probability(learner, features))
+    p = expit(predict_logits(learner, features)).clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE)
     return p.reshape(n_states, -1).T.copy()

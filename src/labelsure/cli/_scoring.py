@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 @contextmanager
 def watched(given: Given, inputs: list[str]) -> Iterator[tuple[list[str], ProgressBar]]:
     """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
-    from labelsure._runtime.warnings import hold_warnings
-    from labelsure.errors import ShiftWarning
+    from labelsure.errors import ShiftWarning, hold_warnings
 
     quiet = given.quiet or given.as_json
     with (

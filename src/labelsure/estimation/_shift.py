@@ -25,9 +25,8 @@ from sklearn.linear_model import LogisticRegression
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
-from labelsure._runtime.warnings import warn
 from labelsure.distributions.candidates import full_name
-from labelsure.errors import InputError, NotEstimableError, ShiftWarning
+from labelsure.errors import InputError, NotEstimableError, ShiftWarning, warn
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.mean_tests import permutation_bound

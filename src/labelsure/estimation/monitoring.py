@@ -165,6 +165,11 @@ def monitor(
             "known of the inputs that its one model sees. Pass a batch of usual "
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
         )
+    if labels is not None and not isinstance(labels, Mapping):
+        raise InputError(
+            "`labels` must be a dict with (rows, Y_true, probability) for chunks, got a "
+            f"{type(labels).__name__}."
+        )
     labelled = dict(labels or {})
     n_parts = (known is not None) + bool(labelled)
     if bound is not None:

@@ -17,8 +17,7 @@ from labelsure._runtime.arguments import read_choice, read_number
 from labelsure._runtime.notebook import ShownBySentence, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats, Indices, Mask
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError
+from labelsure.errors import InputError, warn
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
 from labelsure.labelsets.rows import OPEN, index_of
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest, wilson_interval

@@ -33,7 +33,6 @@ from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import (
     as_distribution,
     innermost,
@@ -54,9 +53,9 @@ from labelsure.classifiers._predictor import (
     weighted_mean,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import (
     Part,
+    RecalibratedClassifier,
     Recalibration,
     fit_recalibration,
     mean_interval,
@@ -66,7 +65,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._probabilities import make_generator
-from labelsure.errors import InputError, LabelsureError, unknown_name
+from labelsure.errors import InputError, LabelsureError, hold_warnings, unknown_name, warn
 from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
@@ -75,7 +74,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.names import GivenLabelsets, align_values
+from labelsure.labelsets.names import GivenLabelsets, align_values, read_groups
 from labelsure.labelsets.rows import (
     as_table,
     check_shape,
@@ -370,6 +369,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        if self._counts_columns:
+            validate_data(self, data.X, skip_check_array=True)
         self.card_ = make_card(self, n_training, for_estimator, for_policy)
         self._say(self.summary_)
         return self
@@ -601,6 +602,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         refuse_masked(X, "X")
         needed = self._requirements()
         if not self._has_base_learners:
+            if self._counts_columns and hasattr(self, "feature_names_in_"):
+                validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(self, as_table(X), reset=False, **needed)
 
@@ -1142,6 +1145,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return is_settled(self._new_estimator()) or is_share(self.cv)
 
     @property
+    def _counts_columns(self) -> bool:
+        """Whether the estimator takes columns by position, so that their names are checked here."""
+        counts = hasattr(self.estimator_, "n_features_in_") and not self._has_base_learners
+        return counts and not hasattr(self.estimator_, "feature_names_in_")
+
+    @property
     def _has_base_learners(self) -> bool:
         """Whether the estimator is one of ours, for which X is checked once, here."""
         return isinstance(self._new_estimator(), LabelsetClassifier)
@@ -1157,11 +1166,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         groups = align_values(groups, index, name="groups", beside="`X`")
         given_for = X
         X, truth = read_instances(X, y, self._new_estimator())
-        if groups is not None and np.shape(groups) != (truth.labelsets.shape[0],):
-            raise InputError(
-                f"`groups` must have one entry for each of the {truth.labelsets.shape[0]} rows, "
-                f"got shape {np.shape(groups)}."
-            )
+        n_rows = truth.labelsets.shape[0]
+        for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
+            if values is not None and np.shape(values) != (n_rows,):
+                raise InputError(
+                    f"`{name}` must have one entry for each of the {n_rows} rows, got shape "
+                    f"{np.shape(values)}."
+                )
+        if groups is not None:
+            read_groups(groups)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
         self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:

@@ -401,9 +401,6 @@ class Plan(Settings):
         The share of instances that is scored.
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
-    best_labels
-        Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
-        they go by their likely ones, and the score table says how far from the best that can be.
     description
         For people.
     """
@@ -413,7 +410,6 @@ class Plan(Settings):
     n_repeats: Repeats = 5
     test_share: float = Field(0.4, gt=0, lt=1)
     engine: Annotated[str, AfterValidator(lambda name: Engine(name).name)] = "auto"
-    best_labels: int = Field(16, ge=0)
     base: BaseLearner
     scaler: Scaler | None = None
     classifiers: dict[Name, Classifier] = Field(min_length=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
@@ -124,10 +125,11 @@ def choose_labels(
 
 
 def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
-    """Return the names and patterns in a list, or in one string with commas."""
+    """Return the names and patterns in a list, or in one string, as in a line of CSV."""
     if not isinstance(choice, str):
         return list(choice)
-    return [choice] if choice in names else [part.strip() for part in choice.split(",")]
+    parts = next(csv.reader([choice], skipinitialspace=True), [""])
+    return [choice] if choice in names else [part.strip() for part in parts]
 
 
 def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> list[int]:

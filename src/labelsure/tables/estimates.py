@@ -15,8 +15,7 @@ import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.typing import AnyPath, Floats, Indices
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.features import refuse_missing_columns
@@ -33,7 +32,7 @@ from labelsure.tables.scoring import (
     score_files,
     view_rows,
 )
-from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
+from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth, shared_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,12 +224,21 @@ def report_files(
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
+        if scored is not None or truth is not None:
+            raise InputError(
+                "`scored` and `truth` must come with the input that they are about. Name its files."
+            )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
-        if len(paths) != 1 or scored is not None:
+        if len(paths) != 1:
             raise InputError(
-                f"The truth belongs to one input, got {len(paths)}, and to no scored table. Join "
-                "the inputs, or make a page for each."
+                f"`truth` must be about one input, got {len(paths)}. Join them, or make a page for "
+                "each."
+            )
+        if scored is not None:
+            raise InputError(
+                "`truth` must come without `scored`: a page with actual accuracies scores its rows "
+                "again. Leave out `scored`."
             )
         fitted = ModelFile.find(model, trust).load()
         names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
@@ -350,8 +358,10 @@ def _predict_with_truth(
     """Return the rows whose truth is known, and a note where others are left out."""
     from labelsure.model._model_report import choose_columns
 
-    inputs = InputTable(model, id_column)
     frame, known = (read_table(table, csv_sep=csv_sep) for table in (path, truth))
+    inputs = InputTable(model, id_column)
+    if inputs.id_column is None:
+        inputs = InputTable(model, shared_id(frame, known))
     has_id = inputs.id_column is not None and all(
         inputs.id_column in table.columns for table in (frame, known)
     )

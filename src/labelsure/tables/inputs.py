@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from labelsure.classifiers._adapters import first_step
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError
 from labelsure.labelsets.answers import OddAnswers
 from labelsure.tables.features import ColumnRole, TableColumns, refuse_missing_columns

@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import Floats
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
+from labelsure.errors import InputError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.answers import (
     LABELS,
     SCORES,

@@ -21,9 +21,9 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
+from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
+from labelsure.classifiers.recalibration import RecalibratedClassifier
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers
 from labelsure.labelsets.names import list_some
@@ -49,7 +49,7 @@ from labelsure.tables.predictions import (
     check_lists_labels,
     find_layout,
 )
-from labelsure.tables.truth import join_truth, names_in_truth, read_truth
+from labelsure.tables.truth import join_truth, names_in_truth, read_truth, shared_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,10 +250,6 @@ def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
             )
 
 
-ID = "id"
-"""The column by which two tables are joined if both have it and nothing else is said."""
-
-
 def calibrate_model(
     predictions: AnyPath | pd.DataFrame,
     truth: AnyPath | pd.DataFrame,
@@ -298,8 +294,7 @@ def calibrate_model(
     names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
     said, where = _load(predictions, csv_sep, "the predictions")
     known, where_truth = _load(truth, csv_sep, "the truth")
-    if id_column is None and all(ID in table.columns for table in (said, known)):
-        id_column = ID
+    id_column = shared_id(said, known) if id_column is None else id_column
     layout = find_layout(said, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
     read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))

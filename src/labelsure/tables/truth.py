@@ -154,6 +154,14 @@ def names_in_truth(
     return {label for row in lists or [[str(name) for name in columns]] for label in row}
 
 
+ID = "id"
+
+
+def shared_id(*tables: pd.DataFrame) -> str | None:
+    """Return the column that names rows where nobody says which: `id`, if all tables have it."""
+    return ID if all(ID in table.columns for table in tables) else None
+
+
 def join_truth(
     predictions: pd.DataFrame, truth: TrueLabels, id_column: str | None, where: str
 ) -> tuple[pd.DataFrame, Any]:
