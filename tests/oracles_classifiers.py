@@ -44,14 +44,16 @@ def mean_joint(joints):
     return [math.fsum(values) / len(joints) for values in zip(*joints, strict=True)]
 
 
-def neighbours(position, width):
-    """The left and the upper place, as a set."""
+def neighbours(position, width, density):
+    """The left, upper and upper left places, as a set."""
     row, column = position // width, position % width
     found = set()
-    if column > 0:
+    if density >= 1 and column > 0:
         found.add(position - 1)
-    if row > 0:
+    if density >= 1 and row > 0:
         found.add(position - width)
+    if density >= 2 and row > 0 and column > 0:
+        found.add(position - width - 1)
     return found
 
 
@@ -70,7 +72,7 @@ def mutual_information(first, second, weights):
     return information
 
 
-def placement(columns, width, corner):
+def placement(columns, width, density, corner):
     """The label in each place, greedily by mutual information with the parents' labels."""
     order = [corner]
     weights = [1.0] * len(columns[0])
@@ -81,7 +83,7 @@ def placement(columns, width, corner):
                 continue
             gain = math.fsum(
                 mutual_information(columns[label], columns[order[place]], weights)
-                for place in neighbours(position, width)
+                for place in neighbours(position, width, density)
             )
             if best is None or gain > best_gain + 1e-12:
                 best, best_gain = label, gain

@@ -149,6 +149,12 @@ def test_wrong_width(width):
         ls.classifiers.ClassifierTrellis(width=width).fit(X, Y)
 
 
+@pytest.mark.parametrize("density", [3, -1, 0.5, "1", True])
+def test_wrong_density(density):
+    with pytest.raises(ls.InputError, match="`density`"):
+        ls.classifiers.ClassifierTrellis(density=density).fit(X, Y)
+
+
 @pytest.mark.parametrize("n_chains", [0, -2, 1.5, "ten"])
 def test_wrong_number_of_chains(n_chains):
     with pytest.raises(ls.InputError, match="`n_chains`"):

@@ -26,7 +26,7 @@ CLASSIFIERS = {
     "chain": lambda learner: ls.ProbabilisticClassifierChain(
         learner, order="random", random_state=3
     ),
-    "trellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, random_state=1),
+    "trellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, density=2, random_state=1),
     "ensemble": lambda learner: ls.EnsembleOfClassifierChains(learner, n_chains=3, random_state=2),
 }
 

@@ -58,6 +58,19 @@ def test_an_ensemble_is_the_mean_of_its_chains():
     )
 
 
+@pytest.mark.parametrize("learner", [LogisticRegression(), SEEDED_TREE])
+@pytest.mark.parametrize("placement", ["mutual_info", "random"])
+def test_a_trellis_of_density_0_is_binary_relevance(learner, placement):
+    X, Y = make_problem()
+    trellis = ls.classifiers.ClassifierTrellis(
+        learner, density=0, placement=placement, random_state=2
+    )
+    independent = ls.BinaryRelevance(learner)
+    np.testing.assert_allclose(
+        joint(trellis.fit(X, Y), X), joint(independent.fit(X, Y), X), rtol=1e-13
+    )
+
+
 def test_a_trellis_of_width_1_is_a_first_order_chain():
     X, Y = make_problem()
     order = [3, 1, 0, 4, 2]
@@ -79,8 +92,9 @@ def test_a_trellis_of_width_1_is_a_first_order_chain():
 def test_two_labels_make_every_dependent_classifier_the_same():
     X, Y = make_problem(n_labels=2)
     chain = ls.ProbabilisticClassifierChain().fit(X, Y)
-    trellis = ls.classifiers.ClassifierTrellis(placement=[0, 1]).fit(X, Y)
-    np.testing.assert_allclose(joint(trellis, X), joint(chain, X), rtol=1e-12)
+    for density in (1, 2):
+        trellis = ls.classifiers.ClassifierTrellis(placement=[0, 1], density=density).fit(X, Y)
+        np.testing.assert_allclose(joint(trellis, X), joint(chain, X), rtol=1e-12)
 
 
 @given(permutation=st.permutations(range(4)))

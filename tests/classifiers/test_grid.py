@@ -17,11 +17,11 @@ from labelsure.classifiers._trellis_classifier import (
 )
 
 
-@given(st.integers(1, 30), st.integers(1, 8))
-def test_parents_are_the_neighbours(n_labels, width):
-    for position, above in enumerate(make_grid_parents(n_labels, width)):
+@given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 2))
+def test_parents_are_the_neighbours(n_labels, width, density):
+    for position, above in enumerate(make_grid_parents(n_labels, width, density)):
         assert len(above) == len(set(above))
-        assert set(above) == slow.neighbours(position, width)
+        assert set(above) == slow.neighbours(position, width, density)
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,20 @@ def test_weighted_mutual_information():
         np.testing.assert_allclose(found[i, j], expected, atol=1e-12)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 3), st.data())
-def test_placement(seed, n_labels, width, data):
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 3), st.integers(0, 2), st.data()
+)
+def test_placement(seed, n_labels, width, density, data):
     Y = np.random.default_rng(seed).integers(0, 2, size=(25, n_labels), dtype=np.int8)
     corner = data.draw(st.integers(0, n_labels - 1))
-    parents = make_grid_parents(n_labels, width)
+    parents = make_grid_parents(n_labels, width, density)
     found = place_by_information(mutual_information(Y), parents, corner)
-    assert found.tolist() == slow.placement(Y.T.tolist(), width, corner)
+    assert found.tolist() == slow.placement(Y.T.tolist(), width, density, corner)
 
 
 def test_ties_go_to_the_lowest_index():
     Y = np.random.default_rng(0).integers(0, 2, size=(40, 1), dtype=np.int8).repeat(5, axis=1)
-    order = place_by_information(mutual_information(Y), make_grid_parents(5, 2), 3)
+    order = place_by_information(mutual_information(Y), make_grid_parents(5, 2, 1), 3)
     assert order.tolist() == [3, 0, 1, 2, 4]
 
 
@@ -70,7 +72,7 @@ def test_the_corner_is_random_and_the_rest_follows():
         model = ls.classifiers.ClassifierTrellis(random_state=seed).fit(X, Y)
         corner = model.order_[0]
         corners.add(int(corner))
-        assert model.order_.tolist() == slow.placement(Y.T.tolist(), 2, corner)
+        assert model.order_.tolist() == slow.placement(Y.T.tolist(), 2, 1, corner)
     assert len(corners) > 1
 
 
@@ -79,7 +81,7 @@ def test_weights_decide_the_placement():
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, size=(200, 3))
     Y[:100, 2], Y[100:, 1] = Y[:100, 0], Y[100:, 0]
-    parents = make_grid_parents(3, 1)
+    parents = make_grid_parents(3, 1, 1)
     for heavy, follower in [(slice(0, 100), 2), (slice(100, 200), 1)]:
         weights = np.full(200, 0.01)
         weights[heavy] = 1.0
@@ -89,10 +91,10 @@ def test_weights_decide_the_placement():
 
 def test_an_array_places_the_labels():
     X, Y = make_problem(n_labels=4)
-    model = ls.classifiers.ClassifierTrellis(placement=(2, 0, 3, 1)).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(placement=(2, 0, 3, 1), density=2).fit(X, Y)
     assert model.order_.tolist() == [2, 0, 3, 1]
-    assert model.parents_ == ((), (0,), (0,), (2, 1))
-    assert [learner.n_features_in_ for learner in model.estimators_] == [3, 4, 4, 5]
+    assert model.parents_ == ((), (0,), (0,), (2, 1, 0))
+    assert [learner.n_features_in_ for learner in model.estimators_] == [3, 4, 4, 6]
 
 
 def test_a_wide_problem_has_a_narrow_grid():

@@ -20,7 +20,7 @@ ESTIMATORS = [
     ls.ProbabilisticClassifierChain(),
     ls.ProbabilisticClassifierChain(TREE, order="random"),
     ls.classifiers.ClassifierTrellis(),
-    ls.classifiers.ClassifierTrellis(TREE, width=2),
+    ls.classifiers.ClassifierTrellis(TREE, width=2, density=2, placement="random"),
     ls.EnsembleOfClassifierChains(n_chains=2, bootstrap=False),
 ]
 MIXTURES = [

@@ -33,23 +33,35 @@ CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
 
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 
+NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1))
+"""Offsets (row, column) of the left, upper and upper left neighbour."""
+
+N_PARENTS = {0: 0, 1: 2, 2: 3}
+"""How many of these neighbours are parents, for each density."""
+
 
 def choose_width(n_labels: int) -> int:
     """Return the side of the square that the labels fill, at most 12."""
     return min(max(1, math.isqrt(n_labels)), MAX_CHOSEN_WIDTH)
 
 
-def make_grid_parents(n_labels: int, width: int) -> Parents:
-    """Return the parents of each position of a grid that is filled row by row: left and upper.
+def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
+    """Return the parents of each position of a grid that is filled row by row.
 
     Examples
     --------
-    >>> make_grid_parents(4, width=2)
+    >>> make_grid_parents(4, width=2, density=1)
     ((), (0,), (0,), (2, 1))
     """
+    near = NEIGHBOURS[: N_PARENTS[density]]
+    places = [divmod(j, width) for j in range(n_labels)]
     return tuple(
-        tuple(j - back for back, is_there in ((1, j % width), (width, j >= width)) if is_there)
-        for j in range(n_labels)
+        tuple(
+            (row + up) * width + column + left
+            for up, left in near
+            if row + up >= 0 and column + left >= 0
+        )
+        for row, column in places
     )
 
 
@@ -97,9 +109,12 @@ class ClassifierTrellis(LabelsetClassifier):
     width
         Labels in a row; None means the square root of their number, at most 12. Exact answers
         cost 2**width for each label.
+    density
+        1: parents are the left and the upper neighbour. 2 adds the upper left neighbour. 0: no
+        parents, which is binary relevance.
     placement
         "mutual_info": a random label in the corner, then in each place the one with the largest
-        mutual information with its parents. Or an array: the label in each place.
+        mutual information with its parents. "random", or an array: the label in each place.
     n_jobs
         How many labels are fitted at a time, as in joblib.
     random_state
@@ -148,12 +163,14 @@ class ClassifierTrellis(LabelsetClassifier):
         estimator: Any = None,
         *,
         width: int | None = None,
+        density: int = 1,
         placement: Any = "mutual_info",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.width = width
+        self.density = density
         self.placement = placement
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -167,7 +184,8 @@ class ClassifierTrellis(LabelsetClassifier):
             if self.width is None
             else read_whole_number(self.width, "width", hint="Exact answers cost 2**width.")
         )
-        self.parents_ = make_grid_parents(Y.shape[1], width)
+        density = read_whole_number(self.density, "density", 0, max(N_PARENTS))
+        self.parents_ = make_grid_parents(Y.shape[1], width, density)
         self.order_ = self._place(Y, sample_weight, generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
         tasks = [
@@ -183,7 +201,8 @@ class ClassifierTrellis(LabelsetClassifier):
     ) -> NDArray[np.integer[Any]]:
         if not isinstance(self.placement, str):
             return check_label_order(self.placement, Y.shape[1], name="placement")
-        read_choice(self.placement, "placement", ("mutual_info",))
+        if read_choice(self.placement, "placement", ("mutual_info", "random")) == "random":
+            return generator.permutation(Y.shape[1])
         corner = int(generator.randint(Y.shape[1]))
         return place_by_information(mutual_information(Y, weights), self.parents_, corner)
 

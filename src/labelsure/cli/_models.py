@@ -199,7 +199,7 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     metric = METRICS[card.metric].title if card.metric in METRICS else card.metric
     interval = f"{card.confidence:.0%} interval {card.low:.3f} to {card.high:.3f}"
     yield f"Mean {metric}", f"{card.estimated:.3f}, estimated ({interval})"
-    yield "Judged", f"{card.decision}. {card.comparison}".strip()
+    yield "Predictions", f"{card.decision}. {card.comparison}".strip()
     yield "Policy", card.summary
 
 
