@@ -228,6 +228,10 @@ def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_se
         with pytest.raises(ValueError, match="feature names should match"):
             model.estimate(other)
     assert not hasattr(model.fit(X, Y), "feature_names_in_")
+    truths = pd.DataFrame(Y, columns=NAMES)
+    said = truths * 0.6 + 0.2
+    model = aware(ls.PrecomputedProbabilities()).fit(said, truths)  # it aligns labels by name
+    np.testing.assert_array_equal(model.predict(said[NAMES[::-1]]), Y)
 
 
 @pytest.mark.parametrize("decision", ["mode", "best", "predict"])
