@@ -40,12 +40,10 @@ _TYPES_BY_MODULE = {
         "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
         "VoteSmoothing"
     ),
-    "estimation._accuracy_model": "RidgeModel",
+    "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
     "estimation._batch_estimates": "Estimate",
     "estimation._estimator": "AccuracyEstimator",
-    "estimation._label_estimates": "LabelCalibration",
-    "estimation._labelset_frequencies": "LabelsetFrequencies",
-    "estimation._prevalence": "DensityRatios",
+    "estimation._label_estimates": "DensityRatios LabelCalibration",
     "estimation.score_table": "ScoreTable",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",

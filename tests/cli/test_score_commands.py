@@ -172,7 +172,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
     out = run("estimate", "few.csv")[1]
-    assert "Not tested for shift: fewer than 30 instances." in out.splitlines()[0]
+    assert "Not tested for shift: fewer than 30 rows." in out.splitlines()[0]
     code, _, err = run("estimate", "few.csv", "--shift", "weihted")
     assert code == 2
     assert "Did you mean 'weighted'?" in err
@@ -235,7 +235,7 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
             row=range(12), file="b.csv"
         ),
         "whole numbers from 0, got 'first' in row 0": truth.assign(row=["first", *range(11)]),
-        "At least 10 instances must be labelled": truth.assign(row=range(12)).head(4),
+        "At least 10 rows must be labelled": truth.assign(row=range(12)).head(4),
     }
     for message, frame in cases.items():
         frame.to_csv(files / "some.csv", index=False)

@@ -18,7 +18,7 @@ import labelsure
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STUDY = ["river", "tomli_w"]
-OPTIONAL = [*STUDY, "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost", "glum"]
+OPTIONAL = [*STUDY, "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost"]
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed"

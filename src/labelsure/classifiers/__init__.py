@@ -10,7 +10,7 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
-from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor, Targets
+from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
 from labelsure.classifiers._probability_layouts import PrecomputedProbabilities, ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.classifiers.recalibration import (
@@ -34,7 +34,6 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "RecalibratedClassifier",
-    "Targets",
     "TemperatureScaling",
     "VoteSmoothing",
     "as_distribution",

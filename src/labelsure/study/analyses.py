@@ -463,15 +463,15 @@ class Analyses:
                     frame if repeat == ALL else frame[frame["repeat"] == repeat]
                     for frame in (found, self.features)
                 )
-                for analysis, models in (
-                    ("effects", effects(part).rename(columns={"metric": "of"})),
-                    ("robustness", robustness(part, features).rename(columns={"candidate": "of"})),
-                ):
-                    models.insert(0, "association", association)
-                    models.insert(1, "analysis", analysis)
-                    models.insert(2, "repeat", repeat)
-                    parts.append(models)
-        return pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
+                made = {"effects": effects(part), "robustness": robustness(part, features)}
+                for analysis, models in made.items():
+                    models = models.rename(columns={"metric": "of", "candidate": "of"})
+                    parts.append(
+                        models.assign(association=association, analysis=analysis, repeat=repeat)
+                    )
+        found = pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
+        first = ["association", "analysis", "repeat"]
+        return found[[*first, *found.columns.drop(first)]]
 
     @cached_property
     def datasets(self) -> pd.DataFrame:

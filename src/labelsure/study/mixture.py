@@ -14,7 +14,7 @@ chooses it in every half.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._runtime.processes import run_tasks, watched_workers
+from labelsure._runtime.processes import TaskFailure, run_tasks, watched_workers
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError
 from labelsure.estimation._accuracy_model import (
@@ -72,6 +72,16 @@ def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None
         )
 
 
+def run_all(function: Callable[..., Any], tasks: list[Any], **settings: Any) -> list[Any]:
+    """Return what a function makes of each task, in the pool of processes that cells run in."""
+    with watched_workers():
+        found = dict(run_tasks(function, tasks, **settings))
+    for result in found.values():
+        if isinstance(result, TaskFailure):
+            raise InputError(result.message)
+    return [found[place] for place in range(len(tasks))]
+
+
 def mixture_replicates(
     scores: pd.DataFrame, settings: Settings | None = None, *, n_jobs: int = 1
 ) -> pd.DataFrame:
@@ -93,9 +103,10 @@ def mixture_replicates(
         (_Regression(pooled, metric, features[model], settings.empty),) for metric, model in names
     ]
     shared = (list(_halves(pooled, settings)), settings.seed)
-    with watched_workers():
-        found = dict(run_tasks(_replicates, tasks, n_jobs=n_jobs, shared=shared))
-    parts = [found[k].assign(metric=m, model=model) for k, (m, model) in enumerate(names)]
+    found = run_all(_replicates, tasks, n_jobs=n_jobs, shared=shared)
+    parts = [
+        part.assign(metric=m, model=model) for part, (m, model) in zip(found, names, strict=True)
+    ]
     return pd.concat(parts)[REPLICATE].sort_values("replicate", kind="stable", ignore_index=True)
 
 

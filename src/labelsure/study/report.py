@@ -9,15 +9,14 @@ import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.pages import Page
-from labelsure._runtime.processes import check_jobs, run_tasks, watched_workers
 from labelsure._runtime.storage import write_text
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
-from labelsure.errors import InputError
 from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import BASELINE, Analyses, optimal_decisions, over_repeats
 from labelsure.study.conclusions import NOT_APPLICABLE
 from labelsure.study.figures import FIGURES, draw_figure, figure_inputs
+from labelsure.study.mixture import run_all
 from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables
@@ -105,11 +104,8 @@ def _write_figures(analyses: Analyses, folder: Path, n_jobs: int | None) -> list
         paths += files
         if before.get(name) != now[name] or not all(path.is_file() for path in files):
             tasks.append((name, frame, files))
-    with watched_workers():
-        for _, failure in run_tasks(draw_figure, tasks, n_jobs=check_jobs(n_jobs, n_threads())):
-            if failure is not None:
-                raise InputError(f"The figures must be drawn, but {failure.message}")
     if tasks:
+        run_all(draw_figure, tasks, n_jobs=n_jobs or n_threads())
         notes.write_json(file, now)
     return paths
 

@@ -16,6 +16,7 @@ from labelsure.study.analyses import (
     ALL,
     FEATURE,
     FIT,
+    LEVELS,
     Analyses,
     optimal_decisions,
     over_repeats,
@@ -374,18 +375,16 @@ def models_table(models: pd.DataFrame, association: str, analysis: str) -> Print
     columns = list(dict.fromkeys(part["of"]))
     if analysis == "effects":
         columns.sort(key=lambda m: (*PRINTED_METRICS, m).index(m))
-    # As the paper prints them: Pearson's candidates short, errors of its robustness below.
-    below = (association, analysis) == ("pearson", "robustness")
-    short = {"candidate"} if association == "pearson" else set()
     rows: list[tuple[str, list[str]]] = []
     for factor, heading in SECTIONS[analysis].items():
         for (baseline, term), cells in part[part["factor"] == factor].groupby(
             ["baseline", "term"], sort=False
         ):
-            section = heading.format(_term_title(str(baseline)))
-            title = str(term) if factor in short else _term_title(str(term))
             found = cells.set_index("of").to_dict("index")
-            rows += [(section, row) for row in _estimates(title, found, columns, below=below)]
+            texts = [_print_estimate(found.get(column)) for column in columns]
+            rows.append(
+                (heading.format(_term_title(str(baseline))), [_term_title(str(term)), *texts])
+            )
     what = {"effects": "Effects on", "robustness": "What moves"}[analysis]
     title = f"{what} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
     heads = map(_term_title, columns) if analysis == "effects" else columns
@@ -398,24 +397,15 @@ def _overall(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFr
     return models[is_asked & (models["repeat"] == ALL)]
 
 
-def _estimates(
-    title: str, cells: Mapping[Any, Any], columns: Sequence[str], *, below: bool
-) -> list[list[str]]:
-    shown, errors = [], []
-    for column in columns:
-        cell = cells.get(column, {"estimate": np.nan, "factor": ""})
-        estimate = cell["estimate"]
-        if cell["factor"] == FIT or pd.isna(estimate):
-            digits = 0 if cell.get("term") == "n" else 3
-            shown.append(print_number(estimate, digits))
-            errors.append("")
-            continue
-        error = f"({print_number(cell['standard_error'], 3)})"
-        mark = "*" * sum(cell["p_value"] < level for level in (0.1, 0.05, 0.01))
-        text = print_number(estimate, 3)
-        shown.append(f"{text if below else f'{text} {error}'} {mark}".strip())
-        errors.append(error)
-    return [[title, *shown], ["", *errors]] if below and any(errors) else [[title, *shown]]
+def _print_estimate(cell: Mapping[Any, Any] | None) -> str:
+    """Return an estimate with its standard error and stars; statistics of a fit have neither."""
+    if cell is None or pd.isna(cell["estimate"]):
+        return MISSING
+    if cell["factor"] == FIT:
+        return print_number(cell["estimate"], 0 if cell["term"] == "n" else 3)
+    error = print_number(cell["standard_error"], 3)
+    stars = "*" * sum(cell["p_value"] < level for level in LEVELS)
+    return f"{print_number(cell['estimate'], 3)} ({error}) {stars}".strip()
 
 
 def clustered_table(models: pd.DataFrame, association: str, n_datasets: int) -> PrintedTable:
