@@ -62,12 +62,12 @@ from labelsure.metrics.partial import PartialLabelsets as PartialLabelsets
 from labelsure.metrics.registry import accuracy as accuracy
 from labelsure.model._aware_classifier import AccuracyAwareClassifier as AccuracyAwareClassifier
 from labelsure.saving import load as load
-from labelsure.tables.dataset import Dataset as Dataset
-from labelsure.tables.dataset import split_dataset as split_dataset
+from labelsure.tables.datasets import Dataset as Dataset
 from labelsure.tables.datasets import list_datasets as list_datasets
 from labelsure.tables.datasets import load_dataset as load_dataset
 from labelsure.tables.datasets import make_labelsets as make_labelsets
 from labelsure.tables.datasets import read_dataset as read_dataset
+from labelsure.tables.datasets import split_dataset as split_dataset
 
 __version__: str
 __all__: list[str]

@@ -50,8 +50,7 @@ _TYPES_BY_MODULE = {
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
     "model._model_card": "ModelCard",
-    "tables.features": "ColumnRole TableColumns",
-    "tables.predictions": "PredictionColumns",
+    "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 
 OWN_TYPES = frozenset(
