@@ -72,9 +72,9 @@ def time_yeast(folder: Path) -> Iterator[Row]:
     theirs, plain, better = core_seconds_in_turn(
         [yeast.theirs, lambda: yeast.ours(forest), lambda: yeast.ours(dependent)], 1
     )
-    what = "Yeast, sets of labelsets from the same forest, fit and predict: ours{} / mulaconf's"
-    yield Row(what.format(""), plain / theirs, "x", peer="mulaconf")
-    yield Row(what.format(" with dependence"), better / theirs, "x", peer="mulaconf")
+    what = "Yeast, sets of labelsets from the same forest, fit and predict"
+    yield Row(f"{what}: ours / mulaconf's", plain / theirs, "x", peer="mulaconf")
+    yield Row(f"{what}, ours with dependence: ours / theirs", better / theirs, "x", peer="mulaconf")
 
 
 def main(folder: Path) -> None:

@@ -18,8 +18,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from benchmarks.measure import Row, compete, core_seconds_in_turn, seconds
-from labelsure._kernels.threads import one_thread
+from benchmarks.measure import Row, compete, core_seconds_in_turn, one_thread, seconds
 from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
@@ -29,10 +28,9 @@ scored in minutes."""
 
 N_MILLION, N_COLUMNS = 1_000_000, 50
 N_WIDE, N_UNUSED = 20_000, 600
-BATCH_ROWS = 2048
-N_COMPARED, N_SHARED = BATCH_ROWS, 10 * BATCH_ROWS
-"""Rows whose scoring is timed against memory, about a second, and those that two processes share:
-some seconds, so that what it takes to begin counts little."""
+N_COMPARED, N_SHARED = 2048, 20_480
+"""Rows whose scoring is timed against memory, some seconds, and those that two processes share:
+more, so that what it takes to begin counts little."""
 
 LEAN = {"top": 0, "probabilities": False}
 """Settings for what `assess` itself computes, without labelsets and labels beside the predicted."""
@@ -69,14 +67,14 @@ def overhead() -> Iterator[Row]:
             arguments = (folder / "model.labelsure", folder / data, folder / "out.parquet")
             score_files(*arguments, n_jobs=n_jobs, overwrite=True, **settings)
 
-        def assess() -> None:
-            with one_thread():
-                for first in range(0, len(rows), BATCH_ROWS):
-                    model.assess(rows[first : first + BATCH_ROWS])
-
         # Of the core, not of the clock: whatever else the machine does.
         full, lean, assessed = core_seconds_in_turn(
-            [lambda: score("few.parquet"), lambda: score("few.parquet", **LEAN), assess], 3
+            [
+                lambda: score("few.parquet"),
+                lambda: score("few.parquet", **LEAN),
+                lambda: model.assess(rows),
+            ],
+            repeats=3,
         )
         one, two = (seconds(lambda n=n: score("many.parquet", n), repeats=1) for n in (1, 2))
     what = f"score, L={N_LABELS}, {N_CHAINS} chains"
@@ -196,8 +194,8 @@ def peak_of_score(folder: Path, data: str) -> int:
 
 
 BENCHMARKS = {
-    "score_overhead": overhead,
-    "score_formats": formats,
+    "score_overhead": one_thread(overhead),
+    "score_formats": one_thread(formats),
     "score_million": million,
     "score_memory": memory,
 }

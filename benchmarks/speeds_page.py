@@ -95,9 +95,9 @@ first use took 3.1 instead of 6.3 s of CPU; for another processor everything was
 again; `LABELSURE_PEERS` is the Python of an environment with MAPIE and mulaconf. {machine}
 
 Times of rows, chains, tables, `fit` and first use are CPU time, the least of several runs.
-Comparisons with scikit-learn, scikit-multilearn-ng, river, NumPy and the hardware, and of
-processes with each other, are wall-clock time in turns, which other work on the machine
-lengthens. Ratios compare two measurements of one run.
+Comparisons with scikit-multilearn-ng, river, NumPy and the hardware, and of processes with each
+other, are wall-clock time in turns, which other work on the machine lengthens. Ratios compare two
+measurements of one run.
 """
 
 REASONS = {
@@ -109,7 +109,7 @@ REASONS = {
     "estimate of 500 rows of 14": "500 exact distributions of 14 labels alone take about 70 ms",
     "fit, cv=5": "predictions of each fold are assessed, and recalibrated by a fit to the others",
     "study run": "imports in each process, the search for penalties, tables and figures",
-    "fitting a chain": "both spend nearly all time in scikit-learn's logistic regression",
+    "two processes / one": "processes take two to three seconds to start",
     "profile, dense, L=12": "2,000 rows take a millisecond, of which starting threads is a part",
 }
 """Part of a row's name, and why its aim is missed."""
@@ -167,7 +167,7 @@ def write_page() -> None:
         loss_worst=max((row.value for row in losses if row.what.endswith("worst")), default=np.nan),
         compared=_table(
             ("compared with", "task", "times as fast", "aim"),
-            [(row.peer, _task(row), f"{_gain(row):.3g}", _say_gain_aim(row)) for row in compared],
+            [(row.peer, _task(row), _say(_gain(row)), _say_gain_aim(row)) for row in compared],
         ),
         first=_list_rows(of("imports", "quick_start", "study")),
         missed=_list_missed(rows),
@@ -193,12 +193,15 @@ def _lead(rows: Sequence[Row]) -> str:
     )
 
 
+def _say(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def _say_value(row: Row) -> str:
     if np.isnan(row.value):
         return "not measured"
-    shown = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:.3g}"
     unit = {"x": "times", "/s": "a second"}.get(row.unit, row.unit)
-    return f"{shown} {unit}".strip()
+    return f"{_say(row.value)} {unit}".strip()
 
 
 def _say_aim(row: Row) -> str:
@@ -214,7 +217,7 @@ def _gain(row: Row) -> float:
 def _say_gain_aim(row: Row) -> str:
     if row.aim is None:
         return ""
-    return f"≥ {row.aim if row.larger_is_better else 1 / row.aim:,.2g}"
+    return f"≥ {_say(row.aim if row.larger_is_better else 1 / row.aim)}"
 
 
 def _task(row: Row) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 import labelsure as ls
 from labelsure.tables.column_choice import read_numbers
-from labelsure.tables.features import ColumnRole, infer_roles
+from labelsure.tables.inputs import ColumnRole, infer_roles
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -117,7 +117,7 @@ def test_categories_have_a_column_each_and_unknown_ones_none():
 
 
 def test_rare_categories_share_a_column(monkeypatch):
-    monkeypatch.setattr("labelsure.tables.features.MAX_CATEGORIES", 3)
+    monkeypatch.setattr("labelsure.tables.inputs.MAX_CATEGORIES", 3)
     frame = pd.DataFrame({"c": ["a"] * 9 + ["b"] * 8 + ["x", "y", "z"]})
     columns = ls.tables.TableColumns([ColumnRole.of("c", "category")]).fit(frame)
     found = columns.transform(pd.DataFrame({"c": ["a", "b", "x", "z", "new"]}))
