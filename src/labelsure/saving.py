@@ -31,11 +31,10 @@ from labelsure.metrics.registry import METRICS, get_metric
 
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
-        "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
+        "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._probability_layouts": "PrecomputedProbabilities",
-    "classifiers._trellis_classifier": "ClassifierTrellis",
+    "classifiers._adapters": "PrecomputedProbabilities",
     "classifiers.recalibration": (
         "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
         "VoteSmoothing"
