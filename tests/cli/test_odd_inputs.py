@@ -1,8 +1,8 @@
 """Files and surroundings that are rare but real: each ends in a result or in one sentence."""
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 
