@@ -1,6 +1,7 @@
 """Tables as features: what each column is taken for, and what becomes of its values."""
 
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,7 @@ def test_what_is_said_of_a_column_holds():
         "a": "id", "b": "left out", "c": "category", "d": "category", "e": "label"
     }  # fmt: skip
     assert roles[1].note == "as asked for"
-    assert roles[0].to_dict() == {"name": "a", "role": "id", "note": "names the rows"}
+    assert asdict(roles[0]) == {"name": "a", "role": "id", "note": "names the rows"}
     with pytest.raises(
         ls.errors.UnknownNameError, match=re.escape("Unknown role of column 'd': 'numbr'")
     ):

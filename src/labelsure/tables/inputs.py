@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -154,10 +154,6 @@ class ColumnRole:
     def of(cls, name: str, role: str) -> ColumnRole:
         """Return a role with what is always done to such columns."""
         return cls(name, role, NOTES[role])
-
-    def to_dict(self) -> dict[str, str]:
-        """Return it as plain values."""
-        return {"name": self.name, "role": self.role, "note": self.note}
 
 
 def infer_roles(
@@ -405,7 +401,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
 
     def describe_columns(self) -> list[dict[str, str]]:
         """Return what was done to each column, as plain values."""
-        return [role.to_dict() for role in self.roles_]
+        return [asdict(role) for role in self.roles_]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the features: the column, and for its values and words these."""
@@ -854,7 +850,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             roles += [
                 ColumnRole(name, PROBABILITY, LAYOUTS[self.layout]) for name in self.columns_read
             ]
-        return [role.to_dict() for role in roles]
+        return [asdict(role) for role in roles]
 
 
 def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
