@@ -31,29 +31,25 @@ from labelsure.metrics.registry import METRICS, get_metric
 
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
-        "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
+        "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._probability_layouts": "PrecomputedProbabilities",
-    "classifiers._trellis_classifier": "ClassifierTrellis",
+    "classifiers._adapters": "PrecomputedProbabilities",
     "classifiers.recalibration": (
         "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
         "VoteSmoothing"
     ),
-    "estimation._accuracy_model": "RidgeModel",
+    "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
     "estimation._batch_estimates": "Estimate",
     "estimation._estimator": "AccuracyEstimator",
-    "estimation._label_estimates": "LabelCalibration",
-    "estimation._labelset_frequencies": "LabelsetFrequencies",
-    "estimation._prevalence": "DensityRatios",
+    "estimation._label_estimates": "DensityRatios LabelCalibration",
     "estimation.score_table": "ScoreTable",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
     "model._model_card": "ModelCard",
-    "tables.features": "ColumnRole TableColumns",
-    "tables.predictions": "PredictionColumns",
+    "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 
 OWN_TYPES = frozenset(

@@ -264,7 +264,7 @@ class TestEstimator:
         from_table = AccuracyEstimator("jaccard").fit(frame)
         with raises("must be fitted to a LabelsetDistribution for measures", "Call `fit(dist"):
             from_table.estimate(dist, metric="macro-f1")
-        with raises("A batch must hold at least one instance, got none."):
+        with raises("A batch must hold at least one row, got none."):
             estimator.estimate_labels(dist[:0])
         with raises("`level`"):
             estimator.estimate_labels(dist, level=2)

@@ -36,7 +36,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`predict` of (Counting|Worried) contradicts"),
@@ -228,6 +228,11 @@ def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_se
         with pytest.raises(ValueError, match="feature names should match"):
             model.estimate(other)
     assert not hasattr(model.fit(X, Y), "feature_names_in_")
+    said = pd.DataFrame(0.7 * Y + 0.3 * np.roll(Y, 1, axis=0)).mul(0.8).add(0.1)
+    said = said.set_axis(NAMES, axis=1) ** [1, 2, 3, 4]
+    model = aware(ls.PrecomputedProbabilities()).fit(said, pd.DataFrame(Y, columns=NAMES))
+    found = model.predict(said[NAMES[::-1]])  # it aligns labels by name
+    np.testing.assert_array_equal(found, said.to_numpy() > 0.5)
 
 
 @pytest.mark.parametrize("decision", ["mode", "best", "predict"])
@@ -290,7 +295,7 @@ TEXT_LABELS[::7] = 1 - TEXT_LABELS[::7]
     [MultiOutputClassifier(LogisticRegression()), ls.BinaryRelevance(), ClassifierChain(TREE)],
     ids=lambda inner: type(inner).__name__,
 )
-@pytest.mark.filterwarnings("ignore:.* of the held-out instances are identical")
+@pytest.mark.filterwarnings("ignore:.* of the held-out rows are identical")
 def test_texts(inner, cv, wrap):
     texts = wrap(TEXTS)
     inside = aware(make_pipeline(TfidfVectorizer(), inner), cv=cv).fit(texts, TEXT_LABELS)
@@ -708,8 +713,8 @@ def test_the_summary_says_what_is_guaranteed():
     said = aware(TREE, target=TARGET, cv=0.4).fit(X, Y)
     assert said.summary_ == (
         said.policy_.message_.replace("mean accuracy", "mean Hamming")
-        + " Guaranteed: the policy has a calibration set of its own. Judged: the most probable "
-        "labelsets."
+        + " Guaranteed: the policy has a calibration set of its own. Accuracy is that of "
+        "the most probable labelsets."
     )
     said = aware(TREE, target=TARGET).fit(X, Y)
     assert "Not guaranteed: with folds" in said.summary_
@@ -717,7 +722,9 @@ def test_the_summary_says_what_is_guaranteed():
     assert "There is no target" in aware(TREE).fit(X, Y).summary_
     with pytest.warns(ls.TargetWarning):
         said = aware(TREE, target=0.99, cv=0.4).fit(X, Y)
-    assert said.summary_ == f"{said.policy_.message_} Judged: the most probable labelsets."
+    assert (
+        said.summary_ == f"{said.policy_.message_} Accuracy is that of the most probable labelsets."
+    )
     assert not said.guaranteed_
 
 

@@ -335,7 +335,7 @@ def test_the_card_of_instances_held_out():
     assert card.guaranteed
     assert model.summary_.startswith(card.summary)
     assert card.estimated == model.reference_.mean
-    assert card.calibration_from.startswith("the policy's instances")
+    assert card.calibration_from.startswith("the policy's rows")
     assert sum(card.calibration["n_samples"]) == 50
     # The policy has seen the same accuracies.
     counts = np.array(card.calibration["n_samples"])
@@ -378,15 +378,15 @@ def test_a_card_prints_as_text():
         f"classifier: {type(sf.fitted('AccuracyAwareClassifier').estimator_).__name__}",
         "labels: 3 (y0, y1, y2)",
         "features: 3",
-        "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",
+        "rows: 100 for training, 50 for the accuracy estimator, 50 for the policy",
         "accuracy: hamming, two empty labelsets being worth 1",
     ]
     assert "Guaranteed" in text
-    assert "calibration, on the policy's instances, new to the accuracy estimator:" in text
+    assert "calibration, on the policy's rows, new to the accuracy estimator:" in text
     n_rows = sum(
         count > 0 for count in sf.fitted("AccuracyAwareClassifier").card_.calibration["n_samples"]
     )
-    assert text.count(" instances, estimated ") == n_rows
+    assert text.count(" rows, estimated ") == n_rows
     without = ls.AccuracyAwareClassifier(KNeighborsClassifier(), target=0.999, cv=0.5)
     with pytest.warns(ls.TargetWarning):
         card = without.fit(sf.X.tolist(), sf.Y).card_

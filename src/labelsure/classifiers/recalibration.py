@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -155,10 +155,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             self._check_kind(part.dist)
         if sample_weights is not None:
             parts = _weigh(parts, sample_weights)
-        plain = [self._plain_log_prob(part) for part in parts]
-        parts = [part.take(np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
+        n_given = sum(len(part.dist) for part in parts)
+        parts = [self._usable(part) for part in parts]
         self.n_samples_ = sum(len(part.dist) for part in parts)
-        self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
+        self.n_impossible_ = n_given - self.n_samples_
         self._check_sizes()
         for name, value in zip(self._fitted, self._learn(parts), strict=True):
             setattr(self, name, value)
@@ -166,6 +166,12 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.is_kept_ = not self.gate or self._passes()
         self._check_learned()
         return self
+
+    def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
+        """Yield each part that this was fitted to, recalibrated by what the others teach."""
+        known = [self._usable(part) for part in parts]
+        for i, part in enumerate(parts):
+            yield self._apply(part.dist, self._learn(known[:i] + known[i + 1 :]))
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
@@ -205,6 +211,11 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _plain_log_prob(self, part: Part) -> Floats:
         """Return the log-probability of the truth before; where it is -inf, rows are left out."""
         return part.log_prob()
+
+    def _usable(self, part: Part) -> Part:
+        """Return the instances whose truth is possible and whose weight is not 0."""
+        usable = np.isfinite(self._plain_log_prob(part))
+        return part.take(usable if part.weights is None else usable & (part.weights > 0))
 
     def _check_parameters(self) -> None:
         if not isinstance(self.gate, (bool, np.bool_)):

@@ -32,8 +32,7 @@ from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import BatchSums
-from labelsure.estimation._few_labels import read_few_labels
+from labelsure.estimation._batch_estimates import BatchSums, read_few_labels
 from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS

@@ -22,7 +22,7 @@ from labelsure.distributions.candidates import (
     full_name,
 )
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.guarantees._accept_curve import accept_curve
+from labelsure.guarantees._policy import accept_curve
 from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import BASELINE, Analyses
 from labelsure.study.cells import digest_code
