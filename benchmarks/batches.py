@@ -1,6 +1,6 @@
 """How well the accuracy of a batch without labels is estimated, with and without a shift.
 
-    python -m benchmarks.batches --data FOLDER
+    LABELSURE_DATA=folder python -m benchmarks.batches
 
 The folder holds the ARFF files. Many times a set is split into instances to train a classifier,
 calibration data and a pool; batches are drawn from the pool, as they come or shifted. Every method
@@ -11,7 +11,9 @@ out when the features of the estimator were chosen.
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,8 +31,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from benchmarks.calibration import markdown
-from benchmarks.measured_page import show_measured
 from labelsure.estimation.score_table import ScoreTable
 
 METRICS = ("exact", "hamming", "jaccard")
@@ -325,14 +325,13 @@ class Ours:
         self, batch: Scored, rng: np.random.Generator, *, all_ways: bool
     ) -> dict[str, Answer]:
         """Return what it says of a batch, asked plainly or in every way."""
-        plain = {"ours": self._ask(batch.table, shift="ignore")}
+        plain = {"ours": self._ask(batch.dist, shift="ignore")}
         if not all_ways:
             return plain
         rows = rng.permutation(len(batch))[:N_LABELLED]
         known = {"Y_true": batch.Y[rows], "rows": rows}
         return plain | {
             "ours weighted": self._ask(batch.dist, shift="weighted"),
-            "ours tilted": self._ask(batch.dist, shift="labels"),
             f"ours, {N_LABELLED} labels": self._ask(batch.dist, **known),
             f"{N_LABELLED} labels alone": average(
                 batch.accuracy(str(self.estimator.metric))[rows], len(batch)
@@ -378,16 +377,18 @@ def summarise(found: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
-def run(folder: Path) -> str:
-    """Return the table of all sets."""
+def main() -> None:
+    """Print the table of all sets."""
+    warnings.simplefilter("ignore")
+    folder = Path(os.environ["LABELSURE_DATA"])
     rows: list[tuple] = []
     for name in SETS:
         for split in splits(load(name, folder), N_SPLITS):
             for metric in METRICS:
                 rows.extend(measure(split, metric))
         print(f"{name}: {len(rows):,} rows", file=sys.stderr, flush=True)
-    return markdown(summarise(pd.DataFrame(rows, columns=COLUMNS)))
+    print(summarise(pd.DataFrame(rows, columns=COLUMNS)).round(3).to_string(index=False))
 
 
 if __name__ == "__main__":
-    show_measured(sys.argv[1:], __doc__, run)
+    main()

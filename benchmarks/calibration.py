@@ -1,6 +1,6 @@
 """Which model of accuracy is best calibrated: every one on every real set, 10 held-out halves.
 
-    LABELSURE_DATA=folder python -m benchmarks.calibration docs/evidence/calibration.md
+    LABELSURE_DATA=folder python -m benchmarks.calibration
 
 The folder holds the ARFF files of the six sets, and of three more, on which the choice between the
 features is confirmed: they had no part in it. Each set is predicted by two-fold cross-fitting,
@@ -27,11 +27,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from benchmarks.measured_page import write_measured
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.metrics.registry import METRICS as ALL_METRICS
 from labelsure.metrics.registry import get_metric
 
+EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
 SETS = {
     "emotions": None,
     "scene": None,
@@ -171,8 +171,8 @@ def confirm() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def opening(confirmed: pd.DataFrame) -> str:
-    """Return the answer, and the table that it rests on."""
+def compare_features(confirmed: pd.DataFrame) -> pd.DataFrame:
+    """Return "mix" and "full" side by side, and print the mean ratio of their squared errors."""
     confirmed = confirmed.assign(excess=(confirmed["error"] - confirmed["chance"]).clip(lower=0))
     wide = confirmed.pivot(
         index=["data set", "classifier", "metric"],
@@ -181,24 +181,12 @@ def opening(confirmed: pd.DataFrame) -> str:
     )
     wide.columns = [f"{value}, {features}" for value, features in wide.columns]
     # One number for sets whose accuracies scatter very differently: the mean of ratios.
-    ratio = np.exp(np.log(wide["squared, full"] / wide["squared, mix"]).groupby("metric").mean())
-    ratios = ", ".join(f"{metric} {value:.2f}" for metric, value in ratio.items())
-    excess = wide[["excess, mix", "excess, full"]].mean()
-    answer = OPENING.format(ratios=ratios, mix=excess.iloc[0], full=excess.iloc[1])
-    return answer + markdown(wide.reset_index(), digits=4)
+    ratio = np.log(wide["squared, full"] / wide["squared, mix"]).groupby("metric").mean()
+    print(np.exp(ratio).round(2).to_string())
+    return wide.reset_index()
 
 
-def markdown(table: pd.DataFrame, digits: int = 3) -> str:
-    """Return a plain Markdown table."""
-    head = [str(column) for column in table.columns]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in table.itertuples(index=False):
-        cells = (f"{value:.{digits}f}" if isinstance(value, float) else str(value) for value in row)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def page(found: pd.DataFrame) -> str:
+def summarise(found: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return what is measured on the six sets: misses, means, then everything."""
     found = found.assign(excess=(found["error"] - found["chance"]).clip(lower=0))
     by = ["metric", "data set", "classifier", "model", "features"]
@@ -215,50 +203,21 @@ def page(found: pd.DataFrame) -> str:
     wide = found.pivot_table(
         index=["metric", "model", "features"], columns="data set", values="error"
     )[list(SETS)].reset_index()
-    parts = [
-        HEAD.format(n_splits=N_SPLITS, miss=MISS),
-        f"## Misses: {len(misses)} of {len(found)}\n",
-        markdown(misses[[*by, "error", "chance", "excess"]]),
-        "\n## On the whole: error beyond chance, mean over sets\n",
-        WHOLE,
-        markdown(overall),
-        "\n## Expected calibration error of every model on every set\n",
-        markdown(wide),
-    ]
-    return "\n".join(parts) + "\n"
+    return {
+        "misses_of": misses[[*by, "error", "chance", "excess"]],
+        "on_the_whole": overall,
+        "expected_calibration_error_of_every_model": wide,
+    }
 
 
-OPENING = """**Use the default: `ridge` on `"full"`.** On three sets that had no part in the choice
-its mean squared error is, relative to that of `"mix"` (the paper's six candidates): {ratios}. It
-is calibrated nearly as well: its error beyond chance is {full:.3f} in the mean, that of `"mix"`
-{mix:.3f}. With about a hundred labelled instances, as on flags, there is little to learn from, and
-`"mix"` is the safer choice.
-
-"""
-
-
-HEAD = """
-## The six sets
-
-Made by `python -m benchmarks.calibration docs/evidence/calibration.md`, not by hand; the script
-says how. Each figure is an expected calibration error (ten intervals of the estimate), the mean
-over {n_splits} random halves: fitted to one, measured on the other. `chance` is what a perfect
-estimate would show on so few instances, `excess` the error beyond it. An excess of more than
-{miss:g} is a miss. Binary relevance (Indep) of logistic regressions with C = 0.1 on scaled
-features predicts the mode; Enron with its last 20 labels; two empty labelsets are worth 1.
-"""
-
-
-WHOLE = """`squared` is the mean squared error of the estimates: of two calibrated alike, the
-sharper has the smaller one.
-"""
-
-
-def main(path: str) -> None:
-    """Print the opening, from the sets that confirm, and write what the six sets give."""
-    print(opening(confirm()))
-    write_measured(Path(path), page(run()))
+def main() -> None:
+    """Write tables of the sets that confirm, and of the six sets."""
+    tables = {"full_or_mix": compare_features(confirm())} | summarise(run())
+    for name, table in tables.items():
+        digits = 4 if name == "full_or_mix" else 3
+        file = EVIDENCE / f"calibration_{name}.csv"
+        table.to_csv(file, index=False, float_format=f"%.{digits}f")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

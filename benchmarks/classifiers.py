@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
-from threadpoolctl import threadpool_limits
 
 import labelsure as ls
-from benchmarks.measure import Row, compete, seconds
+from benchmarks.measure import Row, core_seconds_in_turn, one_thread, seconds
 
 LEARNER = LogisticRegression(max_iter=1000)
 
@@ -34,11 +33,11 @@ def peers() -> Iterator[Row]:
         warnings.simplefilter("ignore")
         theirs = seconds(lambda: _scikit_multilearn(model).predict(X[:1]), repeats=1)
     what = "joint and profile of a chain, L=10: scikit-multilearn-ng's mode / ours"
-    yield Row(what, theirs / ours, "x", 10_000, None, True)
+    yield Row(what, theirs / ours, "x", 10_000, True, "scikit-multilearn-ng")
     chain, row = _river(X, Y)
     theirs = seconds(lambda: chain.predict_one(row), repeats=3)
     what = "joint and profile of a chain, L=10: river's mode / ours"
-    yield Row(what, theirs / ours, "x", 1_000, None, True)
+    yield Row(what, theirs / ours, "x", 1_000, True, "river")
 
 
 def _scikit_multilearn(model: ls.ProbabilisticClassifierChain) -> Any:
@@ -61,17 +60,15 @@ def _river(X: Any, Y: Any) -> tuple[Any, dict[int, float]]:
 
 def fitting() -> Iterator[Row]:
     X, Y = problem(1500, 100, 14)
-    theirs, ours = compete(
-        lambda: ClassifierChain(LEARNER).fit(X, Y),
-        lambda: ls.ProbabilisticClassifierChain(LEARNER).fit(X, Y),
-    )
-    yield Row("fitting a chain, L=14: ours / scikit-learn's", ours / theirs, "x", 1.0)
-    with threadpool_limits(1):
-        theirs, ours = compete(
+    theirs, ours = core_seconds_in_turn(
+        [
             lambda: ClassifierChain(LEARNER).fit(X, Y),
             lambda: ls.ProbabilisticClassifierChain(LEARNER).fit(X, Y),
-        )
-    yield Row("the same, theirs too with BLAS on one thread", ours / theirs, "x", 1.25)
+        ],
+        repeats=3,
+    )
+    what = "fitting a chain, L=14, BLAS on one thread: ours / scikit-learn's"
+    yield Row(what, ours / theirs, "x", 1.25, peer="scikit-learn")
 
 
-BENCHMARKS = {"chain_peers": peers, "chain_fitting": fitting}
+BENCHMARKS = {"chain_peers": peers, "chain_fitting": one_thread(fitting)}

@@ -29,8 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from benchmarks.acceptance_parts import FURTHER_SETS
-from benchmarks.calibration import SETS
+from benchmarks.calibration import FURTHER_SETS, SETS
 from benchmarks.recalibration import load
 
 METRICS = ("f1", "jaccard", "exact", "hamming")

@@ -1,6 +1,6 @@
 """How often the shift test warns: of unchanged batches, and of batches whose estimate is wrong.
 
-    python -m benchmarks.drift --data FOLDER
+    LABELSURE_DATA=folder python -m benchmarks.drift
 
 Nine sets; many times a set is split into instances to train, a calibration set and a pool, as for
 `benchmarks.batches`. Batches of 50, 200 and 1,000 are drawn from the pool, the likelier the more an
@@ -10,7 +10,9 @@ too. Unchanged batches are drawn without, because copies are no independent draw
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 import zlib
 from pathlib import Path
 
@@ -19,8 +21,6 @@ import pandas as pd
 
 import labelsure as ls
 from benchmarks.batches import KINDS, STRENGTH, Data, classifiers, load, train_size
-from benchmarks.calibration import markdown
-from benchmarks.measured_page import show_measured
 from labelsure.estimation._shift import compare_views
 
 SETS = ("emotions", "scene", "yeast", "stare", "enron", "slashdot", "medical", "cal500", "flags")
@@ -65,8 +65,10 @@ def measure(data: Data, number: int) -> list[tuple]:
     return rows
 
 
-def run(folder: Path) -> str:
-    """Return detection by kind and size, and by set for changes in the number of labels."""
+def main() -> None:
+    """Print detection by kind and size, and by set for changes in the number of labels."""
+    warnings.simplefilter("ignore")
+    folder = Path(os.environ["LABELSURE_DATA"])
     rows: list[tuple] = []
     for name in SETS:
         data = load(name, folder)
@@ -83,8 +85,8 @@ def run(folder: Path) -> str:
     by_set = numbers.groupby("set", sort=False)["found"].agg(["size", "mean"])
     by_set.columns = ["off", "warned"]
     by_set.loc["all"] = [len(numbers), numbers["found"].mean()]
-    return markdown(by_kind.reset_index().round(3)) + "\n" + markdown(by_set.reset_index().round(3))
+    print(by_kind.round(3).to_string(), by_set.round(3).to_string(), sep="\n\n")
 
 
 if __name__ == "__main__":
-    show_measured(sys.argv[1:], __doc__, run)
+    main()

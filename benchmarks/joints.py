@@ -1,18 +1,17 @@
 """Which joint is best? All sources of a joint against marginals alone, on sets small and real.
 
-    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/evidence/joints.md]
-        [--kept FILE] [--sets SET ...]
+    LABELSURE_DATA=folder python -m benchmarks.joints FILE
 
 The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances (400
 beyond 50 labels) and measures on the others, with the same base learner for all; decisions by the
 first 30 of these beyond 20 labels. Intervals are those of paired
-differences from marginals alone, over the splits. With a page, what stands below its line
-`<!-- measured -->` is replaced. A file that keeps the figures lets a run go on where another ended.
+differences from marginals alone, over the splits. The file keeps the figures of each split, so that
+a run goes on where another ended.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
 import sys
 import time
 import warnings
@@ -27,19 +26,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import labelsure as ls
-from benchmarks.measured_page import write_measured
+from benchmarks.calibration import EVIDENCE
 
 EMBEDDED = ("digits", "simulated", "yeast")
 FURTHER = (
     *("emotions", "flags", "scene", "stare"),
     *("slashdot", "medical", "enron", "cal500"),  # 22, 45, 53 and 174 labels
 )
-MAX_INSTANCES = 700
+MAX_INSTANCES, N_SPLITS = 700, 3
 MOST_LABELS, FEWER_INSTANCES = 50, 400  # the sets with more labels than that take longest
 MANY_LABELS, MAX_DECISIONS = 20, 30  # decisions for many labels take seconds for each instance
 PLAIN, CALIBRATED, LAYER = "marginals alone", "calibrated marginals", "dependence layer"
 N_FOLDS = 5  # as of the layer
-N_SCENE_TRAIN = 1211
 MEASURES = {
     "log P": "mean log-probability of the true labelset",
     "exact": "exact match of the most probable labelset",
@@ -47,7 +45,6 @@ MEASURES = {
     "error": "calibration error of the expected exact match",
     "seconds": "seconds of one core, to fit and to answer",
 }
-SMALLER_IS_BETTER = ("error", "seconds")
 
 
 class CalibratedMarginals:
@@ -90,14 +87,12 @@ def sources() -> dict[str, object]:
     }
 
 
-def load(name: str, folder: Path | None) -> ls.Dataset:
+def load(name: str) -> ls.Dataset:
     if name in EMBEDDED:
         return ls.load_dataset(name, source="embedded" if name == "yeast" else None)
-    if folder is None:
-        raise SystemExit(f"--data must name the folder of {name}.")
     if name in ls.list_datasets():
-        return ls.load_dataset(name, folder)
-    return ls.read_dataset(folder / f"{name}.arff.gz")
+        return ls.load_dataset(name)
+    return ls.read_dataset(Path(os.environ["LABELSURE_DATA"]) / f"{name}.arff.gz")
 
 
 def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
@@ -121,15 +116,13 @@ def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
     }
 
 
-def cells(
-    name: str, folder: Path | None, n_splits: int, kept: pd.DataFrame
-) -> Iterator[dict[str, object]]:
+def cells(name: str, kept: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Yield what each source is worth on each split of a set, unless it is kept already."""
-    data = load(name, folder)
+    data = load(name)
     X = data.X.toarray() if scipy.sparse.issparse(data.X) else np.asarray(data.X, dtype=float)
     Y = np.asarray(data.Y)
     known = set(zip(kept["set"], kept["split"], kept["source"], strict=True))
-    for split in range(n_splits):
+    for split in range(N_SPLITS):
         most = FEWER_INSTANCES if Y.shape[1] > MOST_LABELS else MAX_INSTANCES
         rows = np.random.default_rng(split).permutation(len(Y))[:most]
         n_train = int(0.6 * len(rows))
@@ -167,103 +160,32 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     return whole[["measure", "set", "source", "mean", "difference", "half_width"]]
 
 
-def verdicts(frame: pd.DataFrame, order: list[str]) -> str:
+def verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return on how many sets the interval says better, and worse, than marginals alone."""
-    columns = [column for column in MEASURES if column != "seconds"]
-    lines = [
-        "| sets where it is better / worse than marginals alone | "
-        + " | ".join(MEASURES[column] for column in columns)
-        + " |",
-        "|---" * (len(columns) + 1) + "|",
-    ]
-    for source in order:
-        if source == PLAIN:
-            continue
-        cells = []
-        for column in columns:
-            sign = -1 if column in SMALLER_IS_BETTER else 1
-            found = differences(frame, column)
-            mean, half = sign * found["mean"][source], found["half"][source]
-            cells.append(f"{int((mean > half).sum())} / {int((-mean > half).sum())}")
-        lines.append(f"| {source} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def own_split_of_scene(folder: Path) -> str:
-    """Return exact match on the split that scene is published with, settings by cross-validation.
-
-    Its file holds the 1211 instances to train with first, then the 1196 to test.
-    """
-    data = load("scene", folder)
-    X, Y = np.asarray(data.X, dtype=float), np.asarray(data.Y)
-    mean, scale = X[:N_SCENE_TRAIN].mean(axis=0), X[:N_SCENE_TRAIN].std(axis=0)
-    Z = (X - mean) / scale
-    train, test = (Z[:N_SCENE_TRAIN], Y[:N_SCENE_TRAIN]), (Z[N_SCENE_TRAIN:], Y[N_SCENE_TRAIN:])
-    strengths = (1.0, 0.1, 0.01)
-    learners = [LogisticRegression(C=C, max_iter=1000) for C in strengths]
-    choices: dict[str, dict[str, object]] = {
-        PLAIN: {f"C = {k.C:g}": ls.BinaryRelevance(k) for k in learners},
-        "powerset": {f"C = {k.C:g}": ls.LabelPowerset(k, random_state=0) for k in learners},
-    }
-    head = (
-        "| scene, its published split | chosen by cross-validation | log P(truth) | exact match |"
-    )
-    lines = [head, "|---|---|---|---|"]
-    for source, models in choices.items():
-        chosen = max(models, key=lambda name: held_out_log_prob(models[name], *train))
-        found = measure(models[chosen], train, test)
-        lines.append(f"| {source} | {chosen} | {found['log P']:.3f} | {found['exact']:.3f} |")
-    return "\n".join(lines) + "\n"
-
-
-def held_out_log_prob(model: object, X: np.ndarray, Y: np.ndarray) -> float:
-    """Return the mean log-probability of the labelsets that were not learned from."""
-    total = 0.0
-    for train, others in KFold(3, shuffle=True, random_state=0).split(X):
-        fitted = model.fit(X[train], Y[train])  # type: ignore[attr-defined]
-        total += fitted.predict_distribution(X[others]).log_prob(Y[others]).sum()
-    return float(total / len(Y))
-
-
-def measure_all(sets: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """Return a row for each set, split and source; each is written to the file at once."""
-    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES])
-    if options.kept is not None and options.kept.exists():
-        frame = pd.read_csv(options.kept, keep_default_na=False)
-    for name in sets:
-        for cell in cells(name, options.data, options.splits, frame):
-            row = pd.DataFrame([cell])
-            print(row.to_string(header=False, index=False), flush=True)
-            frame = row if frame.empty else pd.concat([frame, row], ignore_index=True)
-            if options.kept is not None:
-                frame.to_csv(options.kept, index=False)
-    return frame
+    found = {}
+    for column in [column for column in MEASURES if column != "seconds"]:
+        off = differences(frame, column)
+        mean, half = off["mean"] * (-1 if column == "error" else 1), off["half"]
+        better, worse = (mean > half).sum(), (-mean > half).sum()
+        found[MEASURES[column]] = better.astype(str) + " / " + worse.astype(str)
+    return pd.DataFrame(found).drop(index=PLAIN).rename_axis("source")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--page", type=Path)
-    parser.add_argument("--kept", type=Path)
-    parser.add_argument("--sets", nargs="+", help="only these")
-    options = parser.parse_args()
+    """Measure all sets, and write the tables; the file given keeps what is measured."""
     warnings.simplefilter("ignore")
-    sets = options.sets or [*EMBEDDED, *(FURTHER if options.data else ())]
-    frame, order = measure_all(sets, options), list(sources())
-    text = (
-        f"{options.splits} splits, at most {MAX_INSTANCES} instances of each set, "
-        f"{FEWER_INSTANCES} beyond {MOST_LABELS} labels. Decisions beyond {MANY_LABELS} labels are "
-        f"measured on the first {MAX_DECISIONS} instances of each split.\n\n"
-    )
-    text += verdicts(frame, order)
-    if options.data:
-        text += "\n" + own_split_of_scene(options.data)
-    if options.page is None:
-        sys.stdout.write(text)
-        return
-    tidy(frame).to_csv(options.page.with_suffix(".csv"), index=False)
-    write_measured(options.page, "\n" + text)
+    kept = Path(sys.argv[1])
+    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES])
+    if kept.exists():
+        frame = pd.read_csv(kept, keep_default_na=False)
+    for name in (*EMBEDDED, *FURTHER):
+        for cell in cells(name, frame):
+            row = pd.DataFrame([cell])
+            print(row.to_string(header=False, index=False), flush=True)
+            frame = row if frame.empty else pd.concat([frame, row], ignore_index=True)
+            frame.to_csv(kept, index=False)
+    tidy(frame).to_csv(EVIDENCE / "joints.csv", index=False)
+    verdicts(frame).to_csv(EVIDENCE / "joints_better_or_worse.csv")
 
 
 if __name__ == "__main__":

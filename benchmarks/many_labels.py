@@ -1,8 +1,7 @@
 """Confidence of chains beyond dense arrays, beside the bare cost of the same mathematics, one core.
 
 The bare cost is that of the log-probabilities of all labelsets that the answer went by, enumerated
-or drawn, evaluated label by label with logits and exponentials. Medical, Enron and CAL500 are read
-from the folder in LABELSURE_DATA; without it their rows are skipped.
+or drawn, evaluated label by label with logits and exponentials.
 """
 
 from __future__ import annotations
@@ -13,28 +12,25 @@ import numpy as np
 from numba import njit
 
 import labelsure as ls
-from benchmarks.chains import one_thread
-from benchmarks.engines import ensemble_of, widths
-from benchmarks.measure import Row, core_seconds_in_turn
+from benchmarks.chains import fitted_mixture
+from benchmarks.measure import Row, core_seconds_in_turn, one_thread
 from labelsure.distributions._chain_mixture import Question
 from labelsure.distributions._sampling import Sampled, need_collision, need_entropy
+from labelsure.distributions.candidates import PAPER_CANDIDATES
 
 WIDTH = 0.005
-CERTIFIED_ONLY = "ME"
+"""Of the intervals of all candidates but ME, whose interval rests on enumeration alone."""
 
 
-def simulated_chains(
-    n_labels: int, kind: str, n_samples: int = 30
-) -> ls.distributions.ChainMixture:
-    """Return ten chains that are nearly sure of most labels ("sharp"), or of few ("flat")."""
+def simulated_chains(n_labels: int, n_samples: int) -> ls.distributions.ChainMixture:
+    """Return ten chains that are sure of few labels."""
     rng = np.random.default_rng(0)
-    mean, spread, link = (-3.5, 2.5, 1.5) if kind == "sharp" else (-1.0, 0.7, 0.75)
-    base = rng.normal(mean, spread, size=(n_samples, n_labels))
+    base = rng.normal(-1.0, 0.7, size=(n_samples, n_labels))
     chains = []
     for _ in range(10):
         order = rng.permutation(n_labels)
         own = base[:, order] + rng.normal(0, 0.5, size=base.shape)
-        weights = rng.normal(0, link / np.sqrt(n_labels), size=(n_labels, n_labels))
+        weights = rng.normal(0, 0.75 / np.sqrt(n_labels), size=(n_labels, n_labels))
         chains.append(ls.distributions.LinearChain(order, own, weights))
     return ls.distributions.ChainMixture(chains)
 
@@ -82,46 +78,23 @@ def bare_run(dist: ls.distributions.ChainMixture) -> Callable[[], object]:
     return run
 
 
-def case(
-    what: str, dist: ls.distributions.ChainMixture | None, milliseconds: float
-) -> Iterator[Row]:
-    if dist is None:
-        return
-    dist = dist[: 30 if dist.n_labels < 100 else 10]
-    run = bare_run(dist)
-    ours, bare = core_seconds_in_turn([lambda: ls.confidence(dist), run], repeats=3)
-    what = f"{what}, {dist.n_labels} labels, confidence"
-    yield Row(f"{what}: an instance", 1000 * ours / len(dist), "ms", milliseconds)
-    yield Row(f"{what}: ours / bare cost", ours / bare, "x", 4)
-    wide = widths(dist).drop(columns=CERTIFIED_ONLY).to_numpy().max()
-    yield Row(f"{what}: widest interval but ME's", float(wide), "", WIDTH)
-
-
 def beyond_dense() -> Iterator[Row]:
-    for kind in ("sharp", "flat"):
-        yield from case(f"Simulated, {kind}", simulated_chains(27, kind), 3)
-    for C in (1.0, 0.01):
-        yield from case(f"Medical, C={C:g}", ensemble_of("medical", C), 10)
-        yield from case(f"Enron, C={C:g}", ensemble_of("enron", C), 10)
-        yield from case(f"CAL500, C={C:g}", ensemble_of("cal500", C), 200)
-    for kind in ("sharp", "flat"):
-        yield from case(f"Simulated, {kind}", simulated_chains(400, kind, 10), 1000)
+    cases = {
+        "Enron, C=1": fitted_mixture("enron", 1.0, 100)[0][:30],
+        "Enron, C=0.01": fitted_mixture("enron", 0.01, 100)[0][:30],
+        "CAL500, C=1": fitted_mixture("cal500", 1.0, 10)[0],
+        "Simulated, flat": simulated_chains(400, 10),
+    }
+    for name, dist in cases.items():
+        ours, bare = core_seconds_in_turn(
+            [lambda dist=dist: ls.confidence(dist), bare_run(dist)], repeats=3
+        )
+        what = f"{name}, {dist.n_labels} labels, confidence"
+        yield Row(f"{what}: an instance", 1000 * ours / len(dist), "ms")
+        yield Row(f"{what}: ours / bare cost", ours / bare, "x", 4, peer="evaluated one by one")
+        frame = ls.confidence(dist, bounds=True)
+        widths = [frame[f"{c}_high"] - frame[f"{c}_low"] for c in PAPER_CANDIDATES if c != "ME"]
+        yield Row(f"{what}: widest interval but ME's", float(np.max(widths)), "", WIDTH)
 
 
-def marginals_beyond_dense() -> Iterator[Row]:
-    dist = simulated_chains(27, "flat", 5)
-    exact, ours = core_seconds_in_turn(
-        [
-            lambda: dist[0].with_engine(engine="dense").marginals(),
-            lambda: dist.marginals(),
-        ],
-        repeats=1,
-    )
-    what = "Simulated, flat, 27 labels, marginals"
-    yield Row(f"{what}: dense / ours", exact / (ours / len(dist)), "x", 50, 100, True)
-
-
-BENCHMARKS = {
-    "beyond_dense": one_thread(beyond_dense),
-    "marginals_beyond_dense": one_thread(marginals_beyond_dense),
-}
+BENCHMARKS = {"beyond_dense": one_thread(beyond_dense)}

@@ -1,16 +1,20 @@
-"""Timing, and the table that a run prints."""
+"""Timing, and the rows that a run prints."""
 
 from __future__ import annotations
 
+import os
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
+
+from threadpoolctl import threadpool_limits
 
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what was measured, what is needed, and the goal beyond it.
+    """One measurement, the aim that was set before it was made, and what it is compared with.
 
     Rows of a `series` are points of a line in a chart, at `x`.
     """
@@ -18,24 +22,38 @@ class Row:
     what: str
     value: float
     unit: str
-    needed: float
-    goal: float | None = None
+    aim: float | None = None
     larger_is_better: bool = False
+    peer: str = ""
     series: str = ""
     x: float = 0.0
 
     @property
     def verdict(self) -> str:
-        """Return "goal", "reached" or "MISSED"."""
-        if self.goal is not None and self._reaches(self.goal):
-            return "goal"
-        return "reached" if self._reaches(self.needed) else "MISSED"
-
-    def _reaches(self, limit: float) -> bool:
-        return self.value >= limit if self.larger_is_better else self.value <= limit
+        """Return "reached", "MISSED", "not measured", or nothing where there is no aim."""
+        if isnan(self.value):
+            return "not measured"
+        if self.aim is None:
+            return ""
+        reaches = self.value >= self.aim if self.larger_is_better else self.value <= self.aim
+        return "reached" if reaches else "MISSED"
 
 
 Benchmark = Callable[[], Iterator[Row]]
+
+
+def one_thread(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with kernels and BLAS on one thread: waiting threads take CPU time."""
+
+    def limited() -> Iterator[Row]:
+        os.environ["LABELSURE_NUM_THREADS"] = "1"
+        try:
+            with threadpool_limits(1):
+                yield from benchmark()
+        finally:
+            del os.environ["LABELSURE_NUM_THREADS"]
+
+    return limited
 
 
 def seconds(call: Callable[[], object], repeats: int = 5) -> float:

@@ -1,15 +1,18 @@
 """What temperature scaling and calibration by label do to expected accuracies, on real sets.
 
-    python -m benchmarks.recalibration --data FOLDER [--page docs/howto/calibrate.md]
+    LABELSURE_DATA=folder python -m benchmarks.recalibration
 
 The folder holds the ARFF files of the six sets and of three more. Half of each set is for the
 classifier, a quarter for the recalibration, a quarter is measured; the mean of some random splits.
 Everything is measured without the gate; `kept` is how often it would have let the change pass.
-With a page, what stands below its line `<!-- measured -->` is replaced.
+`log P` is the gain of the truth's mean log-probability over no recalibration; `error` the expected
+calibration error of the plain expected accuracy of the mode; `bias` its mean minus the mean
+accuracy; `ranking` Spearman's correlation with the accuracy; `worse` on how many sets log P fell.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from benchmarks.calibration import SETS
-from benchmarks.measured_page import show_measured
+from benchmarks.calibration import EVIDENCE, SETS
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.metrics.registry import check_metrics
@@ -119,21 +121,6 @@ def tabulate(names: tuple[str, ...], folder: Path) -> pd.DataFrame:
     return table.assign(gain=table["log P"] - np.asarray(before))
 
 
-def markdown(frame: pd.DataFrame) -> str:
-    """Write a table, three digits where there are any."""
-    lines = ["| " + " | ".join(frame.columns) + " |", "|---" * len(frame.columns) + "|"]
-    for row in frame.itertuples(index=False):
-        cells = [_write(value) for value in row]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _write(value: object) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.3f}"
-    return str(value)
-
-
 def summarise(table: pd.DataFrame) -> pd.DataFrame:
     """Return the means over sets, beside those of the same distributions as they were."""
     rows = []
@@ -150,34 +137,18 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def page(six: pd.DataFrame, further: pd.DataFrame) -> str:
+def main() -> None:
+    """Write the means over sets, and each set."""
+    folder = Path(os.environ["LABELSURE_DATA"])
     columns = ["set", "classifier", "kind", "temperature", "kept", *COLUMNS]
-    parts = [HEAD]
-    for title, table in (("The six sets", six), ("Further sets", further)):
-        parts += [
-            f"\n### {title}: means\n",
-            markdown(summarise(table)),
-            f"\n### {title}: each of them\n",
-            markdown(table[columns].rename(columns=COLUMNS)),
-        ]
-    return "\n".join(parts)
-
-
-HEAD = f"""
-Made by `python -m benchmarks.recalibration`, not by hand; the script says how. Means of {N_SPLITS}
-random splits of each set: half for the classifier (logistic regression on scaled features), a
-quarter for the recalibration, a quarter measured. `log P` is the gain of the truth's mean
-log-probability over no recalibration, on the part measured; `error` the expected calibration error
-of the plain expected accuracy of the mode; `bias` its mean minus the mean accuracy; `ranking`
-Spearman's correlation with the accuracy that came out; `kept` how often the gate would have kept
-it; `worse` on how many sets log P became lower.
-"""
-
-
-def measure_sets(folder: Path) -> str:
-    """Return the tables of all sets of a folder."""
-    return page(*(tabulate(tuple(names), folder) for names in (SETS, FURTHER_SETS)))
+    for group, names in (("six_sets", tuple(SETS)), ("further_sets", FURTHER_SETS)):
+        table = tabulate(names, folder)
+        each = table[columns].rename(columns=COLUMNS)
+        place = "the_six_sets" if group == "six_sets" else group
+        for name, part in ((f"{group}_means", summarise(table)), (f"{place}_each_of_them", each)):
+            file = EVIDENCE / f"recalibration_{name}.csv"
+            part.to_csv(file, index=False, float_format="%.3f")
 
 
 if __name__ == "__main__":
-    show_measured(sys.argv[1:], __doc__, measure_sets)
+    main()

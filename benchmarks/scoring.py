@@ -18,8 +18,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from benchmarks.measure import Row, compete, core_seconds_in_turn
-from labelsure._kernels.threads import one_thread
+from benchmarks.measure import Row, compete, core_seconds_in_turn, one_thread, seconds
 from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
@@ -29,10 +28,9 @@ scored in minutes."""
 
 N_MILLION, N_COLUMNS = 1_000_000, 50
 N_WIDE, N_UNUSED = 20_000, 600
-BATCH_ROWS = 2048
-N_COMPARED, N_SHARED = 2 * BATCH_ROWS, 10 * BATCH_ROWS
-"""Rows whose scoring is timed against memory, about a second, and those that two processes share:
-some seconds, so that what it takes to begin counts little."""
+N_COMPARED, N_SHARED = 2048, 20_480
+"""Rows whose scoring is timed against memory, some seconds, and those that two processes share:
+more, so that what it takes to begin counts little."""
 
 LEAN = {"top": 0, "probabilities": False}
 """Settings for what `assess` itself computes, without labelsets and labels beside the predicted."""
@@ -69,23 +67,22 @@ def overhead() -> Iterator[Row]:
             arguments = (folder / "model.labelsure", folder / data, folder / "out.parquet")
             score_files(*arguments, n_jobs=n_jobs, overwrite=True, **settings)
 
-        def assess() -> None:
-            with one_thread():
-                for first in range(0, len(rows), BATCH_ROWS):
-                    model.assess(rows[first : first + BATCH_ROWS])
-
         # Of the core, not of the clock: whatever else the machine does.
         full, lean, assessed = core_seconds_in_turn(
-            [lambda: score("few.parquet"), lambda: score("few.parquet", **LEAN), assess]
+            [
+                lambda: score("few.parquet"),
+                lambda: score("few.parquet", **LEAN),
+                lambda: model.assess(rows),
+            ],
+            repeats=3,
         )
-        one, two = compete(
-            lambda: score("many.parquet"), lambda: score("many.parquet", 2), repeats=3
-        )
+        one, two = (seconds(lambda n=n: score("many.parquet", n), repeats=1) for n in (1, 2))
     what = f"score, L={N_LABELS}, {N_CHAINS} chains"
     yield Row(f"{what}: files / assess in memory", full / assessed, "x", 1.25)
-    yield Row(f"{what}, --top 0 --no-probabilities: the same", lean / assessed, "x", 1.25)
-    yield Row(f"{what}: rows a second and core", N_COMPARED / full, "/s", 1000, 2000, True)
-    yield Row(f"{what}: two processes / one", one / two, "x", 1.7, None, True)
+    what_lean = f"{what}, --top 0 --no-probabilities: files / assess in memory"
+    yield Row(what_lean, lean / assessed, "x", 1.25)
+    yield Row(f"{what}: rows a second and core", N_COMPARED / full, "/s", 1000, True)
+    yield Row(f"{what}: two processes / one", one / two, "x", 1.7, True)
 
 
 def formats() -> Iterator[Row]:
@@ -124,9 +121,9 @@ def formats() -> Iterator[Row]:
     yield Row("score: CSV.gz / CSV, core time", packed / plain, "x", 1.3)
     yield Row(f"score: Parquet with {N_UNUSED} unused columns / without", wide / narrow, "x", 1.1)
     what = "score: Dask with two workers / two processes"
-    yield Row(what, processes / dask, "x", 0.8, None, True)
+    yield Row(what, processes / dask, "x", 0.8, True)
     what = "score: rows a second and core, BinaryRelevance, --top 0 --no-probabilities"
-    yield Row(what, N_WIDE / narrow, "/s", 10_000, None, True)
+    yield Row(what, N_WIDE / narrow, "/s")
 
 
 def memory() -> Iterator[Row]:
@@ -166,13 +163,11 @@ def million() -> Iterator[Row]:
         code = "import sys; from labelsure.cli import main; sys.exit(main(sys.argv[1:]))"
         words = ["score", "model.labelsure", "rows.parquet", "--out", "out", "--jobs", "2"]
         subprocess.run([sys.executable, "-c", code, *words, "--quiet"], cwd=folder, check=True)
-        seconds, now = time.perf_counter() - began, os.times()
+        taken, now = time.perf_counter() - began, os.times()
     core = sum(now[2:4]) - sum(spent[2:4])  # of the processes that have ended
     what = f"score: {N_MILLION:,} rows by {N_COLUMNS} columns, 10 labels, all columns of the output"
-    yield Row(
-        f"{what}, rows a second by two processes", N_MILLION / seconds, "/s", 5000, None, True
-    )
-    yield Row(f"{what}, rows a second and core", N_MILLION / core, "/s", 5000, None, True)
+    yield Row(f"{what}, rows a second by two processes", N_MILLION / taken, "/s", 5000, True)
+    yield Row(f"{what}, rows a second and core", N_MILLION / core, "/s", 5000, True)
 
 
 def save_fast_model(path: Path, n_features: int = N_FEATURES) -> None:
@@ -199,8 +194,8 @@ def peak_of_score(folder: Path, data: str) -> int:
 
 
 BENCHMARKS = {
-    "score_overhead": overhead,
-    "score_formats": formats,
+    "score_overhead": one_thread(overhead),
+    "score_formats": one_thread(formats),
     "score_million": million,
     "score_memory": memory,
 }

@@ -1,17 +1,43 @@
-"""Every error that labelsure raises on purpose.
+"""Every error that labelsure raises on purpose, its warnings, and how they are given.
 
-Each message says what must hold, what came, and what to do. All of them are also a
-`ValueError`, so that code which knows nothing of labelsure can still catch them.
+Each message says what must hold, what came, and what to do. All errors are also a `ValueError`, so
+that code which knows nothing of labelsure can still catch them. A caller can hold warnings back in
+its own thread alone: `warnings.catch_warnings` replaces the filters of the whole process, and where
+two threads enter and leave it in turn, the filters of one of them stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 MAX_NAMES_LISTED = 30
 """A message lists no more known names than this: a data set may have thousands of columns."""
+
+
+_SECRETS = re.compile(
+    r"(://)[^/\s'\"]*(?=@)|([?&][^=&\s]*(?:key|secret|token|passw|signature|credential)[^=&\s]*=)"
+    r"[^&\s'\"]+",
+    re.IGNORECASE,
+)
+
+
+def hide_secrets(text: str) -> str:
+    """Return a text whose addresses show no user, password or key.
+
+    Examples
+    --------
+    >>> hide_secrets("s3://key:secret@bucket/t.csv?region=eu&session_token=12")
+    's3://***@bucket/t.csv?region=eu&session_token=***'
+    """
+    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", text)
 
 
 class LabelsureError(Exception):
@@ -32,6 +58,9 @@ class LabelsureError(Exception):
     ...     print(error)
     Unknown data set 'emotion'. Did you mean 'emotions'? Known: ...
     """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(hide_secrets(str(message)))
 
 
 class InputError(LabelsureError, ValueError):
@@ -164,3 +193,36 @@ def missing_study_extra(what: str) -> InputError:
     return InputError(
         f'{what} needs packages that are not installed. Run `pip install "labelsure[study]"`.'
     )
+
+
+_HELD: ContextVar[Mapping[type[Warning], list[str]]] = ContextVar(
+    "held warnings", default=MappingProxyType({})
+)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the first caller outside of this package, unless this thread holds the category."""
+    held = _HELD.get().get(category)
+    if held is None:
+        warnings.warn(message, category, stacklevel=_level_of_caller())
+    else:
+        held.append(message)
+
+
+@contextmanager
+def hold_warnings(category: type[Warning]) -> Iterator[list[str]]:
+    """Collect the messages of a category of `warn` instead of showing them."""
+    messages: list[str] = []
+    token = _HELD.set({**_HELD.get(), category: messages})
+    try:
+        yield messages
+    finally:
+        _HELD.reset(token)
+
+
+def _level_of_caller() -> int:
+    """Return how many calls up from `warn` the first is that is not of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("labelsure."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -31,29 +31,25 @@ from labelsure.metrics.registry import METRICS, get_metric
 
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
-        "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
+        "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._precomputed": "PrecomputedProbabilities",
-    "classifiers._recalibrated_classifier": "RecalibratedClassifier",
-    "classifiers._trellis_classifier": "ClassifierTrellis",
+    "classifiers._adapters": "PrecomputedProbabilities",
     "classifiers.recalibration": (
-        "ChainDependence LabelwiseCalibration TemperatureScaling VoteSmoothing"
+        "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
+        "VoteSmoothing"
     ),
-    "estimation._accuracy_model": "RidgeModel",
+    "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
     "estimation._batch_estimates": "Estimate",
     "estimation._estimator": "AccuracyEstimator",
-    "estimation._label_estimates": "LabelCalibration",
-    "estimation._labelset_frequencies": "LabelsetFrequencies",
-    "estimation._prevalence": "DensityRatios",
+    "estimation._label_estimates": "DensityRatios LabelCalibration",
     "estimation.score_table": "ScoreTable",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
     "model._model_card": "ModelCard",
-    "tables.features": "ColumnRole TableColumns",
-    "tables.predictions": "PredictionColumns",
+    "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 
 OWN_TYPES = frozenset(
@@ -62,6 +58,19 @@ OWN_TYPES = frozenset(
     for name in names.split()
 )
 """Every type of this package that a fitted model consists of."""
+
+PLAIN_TYPES = frozenset(
+    {
+        "numpy.dtype",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
+"""Parts of imputers, `CalibratedClassifierCV`, `MLPClassifier` and `VotingClassifier`: Python
+classes that only hold values, which skops does not list."""
 
 LOADERS = re.compile(
     "(Bytearray|Bytes|ConstructorFromReduce|DType|DefaultDict|Dict|Json|List|Loss|MaskedArray|"
@@ -108,8 +117,8 @@ class Savable:
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = getattr(error, "strerror", None) or error
             raise DataError(
-                f"The file {str(path)!r} cannot be written: {reason}. Choose a folder that exists "
-                "and that you may write to."
+                f"The file {str(path)!r} cannot be written: {reason}. Choose an existing folder "
+                "that you may write to."
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,8 +165,8 @@ def _write_model(model: Savable) -> bytes:
     except Exception as error:  # of skops, for whatever it cannot write
         raise InputError(
             f"The {type(model).__name__} holds something that cannot be saved: "
-            f"{first_line(error)}. Replace that part, or pickle the model and keep the file to "
-            "yourself."
+            f"{first_line(error)}. Replace that part, or pickle the model and load only your own "
+            "pickles."
         ) from error
     return buffer.getvalue()
 
@@ -166,10 +175,9 @@ def _refuse_function(metric: Any) -> None:
     if metric is not None and not isinstance(metric, str):
         name = get_metric(metric).name
         raise InputError(
-            f"`metric` must be the name of a registered metric to be saved, got the function "
-            f"{name!r}: a file holds no function. Register it, `labelsure.metrics.METRICS[{name!r}]"
-            f" = Metric({name!r}, function)`, where the model is fitted and where it is loaded, "
-            f"and fit with metric={name!r}."
+            f"`metric` must be registered to be saved, got the function {name!r}. Set "
+            f"`labelsure.metrics.METRICS[{name!r}] = Metric({name!r}, function)` before fitting "
+            f"and before loading, and fit with metric={name!r}."
         )
 
 
@@ -236,7 +244,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     """
     if isinstance(trust, (str, bool)) or not isinstance(trust, Iterable):
         raise InputError(
-            "`trust` must be a list of types or of their names with modules, e.g. "
+            "`trust` must be a list of types or of their full names, e.g. "
             f"['xgboost.core.Booster'], got {trust!r}."
         )
     names = {f"{t.__module__}.{t.__name__}" if isinstance(t, type) else t for t in trust}
@@ -244,8 +252,8 @@ def load(path: str | Path, *, trust: Iterable[str | type] = ()) -> Any:
     if needed:
         raise DataError(
             f"The file {Path(path).name!r} must name trusted types only, got {', '.join(needed)}. "
-            "They could run code or crash the program: if you know who wrote the file and want "
-            f"them, pass trust={needed!r}."
+            f"They could run code or crash: if you trust who wrote the file, name them in `trust`: "
+            f"{needed!r}."
         )
     return _build_model(content, Path(path).name, names)
 
@@ -265,7 +273,7 @@ def read_description(path: str | Path) -> dict[str, Any]:
 def damaged(name: str, reason: object) -> DataError:
     """Build the error for a file that holds no model that could have been saved."""
     return DataError(
-        f"The file {name!r} must be as `save` wrote it, but it is damaged or was changed: "
+        f"The file {name!r} must be as `save` wrote it, but is damaged or changed: "
         f"{first_line(reason)}. Copy it again, or save the model again."
     )
 
@@ -289,7 +297,7 @@ def _read_model(path: Path, trust: set[str]) -> tuple[dict[str, Any], bytes, lis
             schema = json.loads(_read_entry(file, SCHEMA))
             asked = _check_nodes(schema)
             plain = _without_compression(file, schema)
-        untrusted = {*get_untrusted_types(data=plain)} - OWN_TYPES - {TREE}
+        untrusted = {*get_untrusted_types(data=plain)} - OWN_TYPES - PLAIN_TYPES - {TREE}
         return header, plain, sorted((untrusted | asked) - trust)
     except DataError:
         raise
@@ -299,8 +307,8 @@ def _read_model(path: Path, trust: set[str]) -> tuple[dict[str, Any], bytes, lis
 
 def _foreign(name: str, found: str) -> DataError:
     return DataError(
-        f"The file {name!r} must be one that `save` of labelsure wrote, got {found}. Check the "
-        "name; a model of another library is used by `labelsure.as_distribution`."
+        f"The file {name!r} must be one that `save` of labelsure wrote, got {found}. Wrap a model "
+        "of another library by `labelsure.as_distribution`."
     )
 
 
@@ -316,9 +324,9 @@ def _check_header(header: dict[str, Any], name: str) -> None:
         raise ValueError(f"{HEADER!r} does not say what wrote it")
     if version > FORMAT_VERSION:
         raise DataError(
-            f"The file {name!r} must have format {FORMAT_VERSION} or an older one, got {version}: "
-            f"it was written by labelsure {versions.get('labelsure', 'of a later version')}, this "
-            f"is {__version__}. Upgrade labelsure to load it."
+            f"The file {name!r} must have format {FORMAT_VERSION} or older, got {version}. It was "
+            f"written by labelsure {versions.get('labelsure')}, this is {__version__}: upgrade "
+            "labelsure."
         )
 
 
@@ -346,6 +354,8 @@ def _check_nodes(schema: dict[str, Any]) -> set[str]:
             raise ValueError(f"a {loader} ({name}) can run code and is never loaded")
         if name.startswith("labelsure.") and (loader, name in OWN_TYPES) != ("ObjectNode", True):
             asked.add(name)
+        if name in PLAIN_TYPES and loader not in ("DTypeNode", "DictNode", "ObjectNode"):
+            asked.add(name)
     return asked
 
 
@@ -362,7 +372,7 @@ def _build_model(content: bytes, name: str, trust: set[str]) -> Savable:
     from skops.io import loads
 
     try:
-        model = loads(content, trusted=[*OWN_TYPES, TREE, *trust])
+        model = loads(content, trusted=[*OWN_TYPES, *PLAIN_TYPES, TREE, *trust])
         if not isinstance(model, Savable):
             raise TypeError(f"it holds a {type(model).__name__}, which has no `save`")
         if TREE not in trust:
@@ -371,7 +381,7 @@ def _build_model(content: bytes, name: str, trust: set[str]) -> Savable:
     except ImportError as error:
         raise DataError(
             f"The file {name!r} needs a library that is not installed: {first_line(error)}. "
-            "Install it, then load the file again."
+            "Install it."
         ) from error
     except Exception as error:  # whatever the file says, it is to blame
         raise damaged(name, error) from error

@@ -118,7 +118,7 @@ def test_not_fitted_on_labelsets(model, n_classes):
     y = np.arange(len(X)) % n_classes
     model = FrozenEstimator(TREE.fit(X, y)) if hasattr(model, "__sklearn_clone__") else model
     model.fit(X, y)
-    message = f"fitted on a vector of {n_classes} classes, of which each instance has one"
+    message = f"fitted on a vector of {n_classes} classes"
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(model, X)
 
@@ -390,13 +390,13 @@ def test_objects_with_predict_proba_alone():
     ("model", "message"),
     [
         (Reported(P[0]), r"`predict_proba` of Reported must return shape .*, got shape \(3,\)"),
-        (Reported(P, predictions=LABELSETS[:, :2]), "one column for each label, got 2 and 3"),
-        (Reported(PAIRS, classes_=[0, 1]), "the classes of each of the 3 labels that `predict_pr"),
+        (Reported(P, predictions=LABELSETS[:, :2]), "the same columns, got 2 and 3"),
+        (Reported(PAIRS, classes_=[0, 1]), "the classes of each of the 3 labels of `predict_pr"),
         (
             Reported([PAIRS[:, 0], np.ones((2, 3)) / 3]),
-            r"label 1 must have one column for each of its classes \[0, 1\], got shape \(2, 3\)",
+            r"one column for each class \[0, 1\] of label 1, got shape \(2, 3\)",
         ),
-        (Reported([PAIRS[:, 0], np.ones((2, 1))]), r"label 1 must have .*, got shape \(2, 1\)"),
+        (Reported([PAIRS[:, 0], np.ones((2, 1))]), r"label 1, got shape \(2, 1\)"),
         (
             Reported([PAIRS[:, 0], [[0.5, 0.5], [0.0, 0.0]]]),
             r"classes of label 1 must sum to one, got \[0.0, 0.0\] in row 1",
@@ -470,7 +470,7 @@ class Tensor:
 
 def test_a_network_that_gives_logits():
     net = Network()
-    message = 'Network without `predict_proba`.*kind="logit" for logits'
+    message = 'which Network has not. Pass its output .*kind="logit" if it is logits'
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(net, X)
     dist = ls.as_distribution(net(X), kind="logit")
@@ -483,7 +483,7 @@ def test_functions_and_objects_that_only_predict():
     def predict_labels(X):
         return P
 
-    with pytest.raises(ls.InputError, match="got predict_labels without"):
+    with pytest.raises(ls.InputError, match="which predict_labels has not"):
         ls.as_distribution(predict_labels, X)
 
     class OnlyPredicts:

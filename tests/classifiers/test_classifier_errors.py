@@ -57,7 +57,7 @@ def test_no_predict_proba(classifier):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_learner_of_all_labels(classifier, estimator):
-    message = r"must be a classifier for one label, got a (\w+),.*`as_distribution\(model, X\)`"
+    message = r"fitted to each label, got a (\w+)\. Use .*`as_distribution\(model, X\)`"
     with pytest.raises(ls.InputError, match=message):
         classifier(estimator).fit(X, Y)
 
@@ -122,7 +122,7 @@ def test_a_learner_without_weights(classifier, learner):
 
 def test_only_bootstraps_can_do_without_weighted_learners():
     learner = KNeighborsClassifier()
-    with pytest.raises(ls.InputError, match="does not take weights"):
+    with pytest.raises(ls.InputError, match="takes no weights"):
         ls.EnsembleOfClassifierChains(learner, bootstrap=False).fit(X, Y, np.ones(30))
     ls.EnsembleOfClassifierChains(learner, n_chains=1).fit(X, Y, np.ones(30))
 
@@ -131,7 +131,7 @@ def test_only_bootstraps_can_do_without_weighted_learners():
     "order", [[0, 1], [0, 1, 1], [0, 1, 3], [0.0, 1.0, 2.0], "natural", [[0]], [[0], 1]]
 )
 def test_wrong_order(order):
-    message = r"`order`.* from 0 to 2 once"
+    message = r"`order` must be a permutation of 0 to 2"
     with pytest.raises(ls.InputError, match=message):
         ls.ProbabilisticClassifierChain(order=order).fit(X, Y)
 

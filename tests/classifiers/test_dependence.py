@@ -204,7 +204,7 @@ def test_one_label_as_a_vector():
         ({"method": "yes"}, "Unknown method 'yes'. Known: auto, dependence"),
         ({"method": 3}, '`method` must be "auto", "dependence" or a recalibration such as .*3'),
         ({"cv": 1}, "`cv` must be a whole number >= 2, got 1"),
-        ({"estimator": np.zeros((3, 2))}, r"`estimator` must be a model, fitted or not, .*are X"),
+        ({"estimator": np.zeros((3, 2))}, r"`estimator` must be a model, .* pass them as X"),
     ],
 )
 def test_settings_that_are_wrong(settings, message):

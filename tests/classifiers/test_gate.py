@@ -96,13 +96,13 @@ def test_labels_are_aligned_by_name_or_refused(kind):
     with pytest.raises(ls.InputError, match="d"):
         kind().fit(dist, frame.rename(columns={"a": "d"}))
     message = (
-        f"`dist` must have the labels of the fitted {kind.__name__}, in their order, got 'b' "
+        f"`dist` must have the labels of the fitted {kind.__name__} in their order, got 'b' "
         "instead of 'a' in column 0."
     )
     other = ls.IndependentLabels(dist.marginals(), ["b", "a", "c"])
     with pytest.raises(ls.InputError, match=re.escape(message)):
         by_position.transform(other)
-    message = "the labels of the first batch, in their order, got 'b' instead of 'a'"
+    message = "the labels of the first batch in their order, got 'b' instead of 'a'"
     with pytest.raises(ls.InputError, match=re.escape(message)):
         kind().fit_parts([dist, other], [Y, Y])
     wide = ls.IndependentLabels(np.full((9, 8), 0.3))
@@ -127,9 +127,8 @@ def test_impossible_truths_are_left_out_and_said():
     n_impossible = int(impossible.sum())
     assert 10 < n_impossible < 70
     message = (
-        f"The truth of {n_impossible} of 80 instances has probability 0, which no recalibration "
-        "changes: they are left out. Distributions that leave every labelset possible can learn "
-        "from all."
+        f"The true labelset of {n_impossible} of 80 instances has probability 0. These are left "
+        "out, because no recalibration changes that."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
         found = ls.TemperatureScaling().fit(votes, Y)
@@ -143,10 +142,7 @@ def test_impossible_truths_are_left_out_and_said():
 @for_each_kind
 def test_too_few_instances(kind):
     dist, Y = labelled(4)
-    message = (
-        "`dist` must have at least 5 instances, one for each fold, whose truth has a probability "
-        "above 0, got 4. Fit to more instances."
-    )
+    message = "`dist` must have at least 5 instances whose true labelset is possible, got 4."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         kind().fit(dist, Y)
     with pytest.raises(ls.InputError, match="`dists`"):

@@ -128,9 +128,7 @@ def test_other_kinds_are_told_what_to_do():
     mixture = many("mixture", 6)
     message = (
         "`dist` must be IndependentLabels for a calibration of each label, got ChainMixture. "
-        "Calibrate the base learner of chains instead, e.g. "
-        "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-        "`TemperatureScaling`."
+        "Use `TemperatureScaling`, or `CalibratedClassifierCV` as the base learner of chains."
     )
     with pytest.raises(ls.InputError, match=re.escape(message)):
         ls.LabelwiseCalibration().fit(mixture, mixture.mode())

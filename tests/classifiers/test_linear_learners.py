@@ -107,38 +107,27 @@ def test_other_learners_take_the_prefix_route(learner):
     assert isinstance(model._expand(np.zeros((2, 3))), ls.distributions.PrefixChain)
 
 
-@pytest.mark.parametrize("density", [0, 1, 2])
 @pytest.mark.parametrize("make_input", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_a_linear_trellis_by_one_product_is_what_each_learner_says(density, make_input):
+def test_a_trellis_has_the_unrounded_probabilities_of_linear_learners(make_input):
     X, Y = make_problem(n_labels=7)
-    model = ls.classifiers.ClassifierTrellis(width=3, density=density, random_state=0).fit(
-        make_input(X), Y
-    )
-    assert model._linear_weights is not None
-    X_new = make_input(make_problem(n_samples=30, seed=9)[0] * 3)
-    together = model.predict_distribution(X_new)
-    model._linear_weights = None  # as in a model saved before they were kept
-    apart = model.predict_distribution(X_new)
-    np.testing.assert_allclose(together._conditionals, apart._conditionals, rtol=1e-12)
-    np.testing.assert_array_equal(together._shifts, apart._shifts)
-    assert together.label_names == apart.label_names
-    np.testing.assert_allclose(together.probabilities(), apart.probabilities(), rtol=1e-11)
-
-
-def test_a_trellis_of_learners_that_are_not_linear_asks_each():
-    X, Y = make_problem(n_labels=4)
-    model = ls.classifiers.ClassifierTrellis(
-        DecisionTreeClassifier(max_depth=2), random_state=0
-    ).fit(X, Y)
-    assert model._linear_weights is None
+    model = ls.classifiers.ClassifierTrellis(width=3, random_state=0).fit(make_input(X), Y)
+    X_new = make_problem(n_samples=30, seed=9)[0] * 3
+    found = model.predict_distribution(make_input(X_new))._conditionals
+    for place, (learner, parents) in enumerate(zip(model.estimators_, model.parents_, strict=True)):
+        for code in range(2 ** len(parents)):
+            labels = [float(code >> i & 1) for i in range(len(parents))]
+            for row, x in enumerate(X_new.tolist()):
+                features, weights = [*x, *labels], learner.coef_[0].tolist()
+                z = sum(map(float.__mul__, features, weights)) + float(learner.intercept_[0])
+                assert found[row, place, code] == pytest.approx(1 / (1 + np.exp(-z)), rel=1e-12)
 
 
 def test_logits_that_are_not_numbers_are_refused_by_a_linear_trellis():
     """As where features are extreme: what overflows with both signs has no sum."""
     X, Y = make_problem(n_labels=3)
     model = ls.classifiers.ClassifierTrellis(random_state=0).fit(X, Y)
-    model._linear_weights[2][1] = np.inf - np.inf
-    with pytest.raises(ls.InputError, match="`conditionals`"):
+    model.estimators_[1].intercept_[0] = np.inf - np.inf
+    with pytest.raises(ls.InputError, match=r"`conditionals\[1\]` must lie in"):
         model.predict_distribution(X[:1])
 
 

@@ -136,9 +136,7 @@ def test_a_forest_that_is_sure():
 
 
 def test_a_trellis_of_linear_learners_is_exact_up_to_a_double():
-    model = ls.classifiers.ClassifierTrellis(LogisticRegression(), density=1, random_state=0).fit(
-        X, Y
-    )
+    model = ls.classifiers.ClassifierTrellis(LogisticRegression(), random_state=0).fit(X, Y)
     chain_of_same = [
         learner.predict_proba(np.hstack([X, np.zeros((len(X), len(parents)))]))[:, 1]
         for learner, parents in zip(model.estimators_, model.parents_, strict=True)

@@ -134,6 +134,24 @@ def test_columns_are_matched_by_name(kind):
     assert other.score(X, TRUTH[["sun", "sea", "sky"]]) == model.score(X, TRUTH)
 
 
+@every_kind
+def test_given_names_say_which_column_is_which_label(kind):
+    X, given = X_OF_KIND[kind], ["sun", "sea", "sky"]
+    model = ls.PrecomputedProbabilities(kind, given).fit(X, TRUTH)
+    dist = model.predict_distribution(X)
+    assert model.label_names_ == dist.label_names == tuple(LABELS)
+    np.testing.assert_allclose(dist.marginals(), MARGINALS[kind][:, [1, 2, 0]], atol=1e-12)
+    same = ls.as_distribution(X, kind=kind, label_names=given)
+    np.testing.assert_allclose(dist.log_prob(TRUTH), same.log_prob(TRUTH), atol=1e-12)
+
+
+def test_given_names_of_listed_labels():
+    listed = sp.csr_array(np.where(P > 0.5, P, 0))
+    model = ls.PrecomputedProbabilities(label_names=["sun", "sea", "sky"]).fit(listed, TRUTH)
+    found = model.predict_distribution(listed).listed_marginals().toarray()
+    np.testing.assert_array_equal(found, listed.toarray()[:, [1, 2, 0]])
+
+
 def test_where_the_names_come_from():
     assert ls.PrecomputedProbabilities().fit(FRAME, Y).label_names_ == tuple(LABELS)
     model = ls.PrecomputedProbabilities().fit(P, TRUTH)

@@ -99,8 +99,8 @@ def test_a_temperature_at_its_limit_is_said(kind, is_right):
     Y = dist.mode() if is_right else dist.top(8).labelsets[:, -1]
     limit = "0.01" if is_right else "100"
     message = (
-        f"The temperature is at its limit, {limit}: one beyond would be more likely still. Check "
-        "that the model was not trained on these instances, or fit to more."
+        f"The temperature is at its limit, {limit}. Check that the model was not trained on these "
+        "instances, or fit to more."
     )
     with pytest.warns(UserWarning, match=re.escape(message)) as caught:
         found = ls.TemperatureScaling().fit(dist, Y)

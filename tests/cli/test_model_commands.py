@@ -73,6 +73,13 @@ def test_the_separator_of_tables_to_learn_from(files, tmp_path, capsys):
     assert ls.load(out).label_names_ == ("odd", "large")
 
 
+def test_train_names_the_columns_that_it_does_not_use(files, tmp_path, capsys):
+    table = pd.read_csv(files / "t.csv").assign(site="here")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    found = run(capsys, *training(tmp_path, "--out", tmp_path / "m.labelsure"))
+    assert "2 unused columns (id, site)" in found.out
+
+
 def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys):
     out = tmp_path / "m.labelsure"
     words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)
@@ -84,7 +91,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         "Rows": "120 for training, 80 for calibration",
         "Labels": "2",
         "Mean Jaccard": f"{card.estimated:.3f}, estimated {interval}",
-        "Judged": "the labelsets that maximise expected Jaccard.",
+        "Predictions": "the labelsets that maximise expected Jaccard.",
         "Policy": card.summary,
         "Model": str(out),
         "Next": f"labelsure score {out} NEW.csv --out predictions.csv",
@@ -100,7 +107,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         r"colour +│ category +│ one column for each value",
         r"odd +│ label +│ to be predicted",
         r"id +│ id +│ names the rows",
-        "instances: 120 for training, 40 for the accuracy estimator, 40 for the policy",
+        "rows: 120 for training, 40 for the accuracy estimator, 40 for the policy",
         r"estimated mean accuracy: 0\.\d+, from 0\.\d+ to ",
         "policy: Accept scores of .* Guaranteed: the policy has a calibration set of its own",
         r"features: 2",
@@ -175,7 +182,7 @@ def test_quiet_says_nothing(files, tmp_path, capsys):
 def test_a_warning_that_the_summary_has_is_said_once(files, tmp_path, capsys):
     captured = run(capsys, *training(files, "--out", tmp_path / "m", "--target", "0.999"))
     assert captured.err == ""  # what it warns of is the policy, which the summary has
-    assert "Policy        Cannot show a mean accuracy of 0.999" in captured.out
+    assert "Policy        No threshold reaches a mean accuracy of 0.999" in captured.out
 
 
 def test_a_forest_needs_no_trust(files, tmp_path, capsys):
@@ -190,7 +197,7 @@ def test_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", out]
     captured = run(capsys, *words, "--target", 0.6, "--verbose")
     assert "odd    │ probability │ what the other system says of the label" in captured.out
-    assert "instances: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
+    assert "rows: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
     assert "Guaranteed" in captured.out
     run(
         capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming",

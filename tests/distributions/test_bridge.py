@@ -107,7 +107,7 @@ def test_what_is_no_mixture_has_no_members(kind):
 
 def test_guesses_that_are_none_are_refused():
     dist = ls.IndependentLabels([[0.2, 0.6], [0.1, 0.9]])
-    shape = r"`Y_pred` .* must have shape \(2, n_guesses, 2\) and at least one guess, got shape "
+    shape = r"`Y_pred` must have shape \(2, n_guesses, 2\) with at least one guess, got shape "
     for wrong in ((1, 3, 2), (2, 3, 1), (2, 0, 2)):
         with pytest.raises(ls.InputError, match=shape + re.escape(str(wrong))):
             dist.expected("jaccard", np.zeros(wrong))

@@ -60,7 +60,7 @@ def test_masks_are_refused_wherever_arrays_go(name):
     with pytest.raises(InputError, match="masked") as caught:
         CALLS[name](masked)
     assert str(caught.value).startswith(f"`{argument}`")
-    assert "1 values are masked. Fill them in with `.filled(...)`, or drop" in str(caught.value)
+    assert "no masked values, got 1. Fill them with `.filled(...)`, or drop" in str(caught.value)
     CALLS[name](np.ma.array)  # nothing is masked
 
 

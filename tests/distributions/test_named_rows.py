@@ -31,7 +31,7 @@ class TestTwoIndices:
     def test_a_permutation_of_a_default_index_is_refused(self):
         default, other = pd.RangeIndex(4), pd.Index([2, 0, 1, 3])
         for own, wanted in ((default, other), (other, default)):
-            with pytest.raises(ls.InputError, match="by index or by position"):
+            with pytest.raises(ls.InputError, match="the same numbers in another order"):
                 align_rows(own, wanted, name="Y", beside="it")
 
     def test_other_entries_beside_a_default_index_go_by_position(self):
@@ -58,9 +58,9 @@ class TestTwoIndices:
 
 def test_shuffled_truth_is_not_compared_by_position():
     frame = pd.DataFrame(Y, columns=NAMES)
-    with pytest.raises(ls.InputError, match="by index or by position"):
+    with pytest.raises(ls.InputError, match="the same numbers in another order"):
         ls.accuracy(frame.sample(frac=1, random_state=0), frame, "f1")
-    with pytest.raises(ls.InputError, match="by index or by position"):
+    with pytest.raises(ls.InputError, match="the same numbers in another order"):
         ls.IndependentLabels(pd.DataFrame(P, columns=NAMES)).log_prob(frame.iloc[::-1])
     assert (ls.accuracy(shuffle(TRUTH), TRUTH, "exact") == 1).all()
 

@@ -561,12 +561,12 @@ GOOD = {"conditionals": [[[0.5]], [[0.1, 0.8]]], "parents": [(), (0,)], "order":
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"order": [1, 2]}, r"`order` must name every label index.*got \[1, 2\]"),
-        ({"order": [0, 0]}, "`order` must name every label index"),
-        ({"order": [0.0, 1.0]}, "`order` must name every label index"),
-        ({"order": []}, "`order` must name every label index"),
-        ({"order": 2}, "`order` must name every label index"),
-        ({"order": [[0], [1, 2]]}, "`order` must name every label index"),
+        ({"order": [1, 2]}, r"`order` must be a permutation.*got \[1, 2\]"),
+        ({"order": [0, 0]}, "`order` must be a permutation"),
+        ({"order": [0.0, 1.0]}, "`order` must be a permutation"),
+        ({"order": []}, "`order` must be a permutation"),
+        ({"order": 2}, "`order` must be a permutation"),
+        ({"order": [[0], [1, 2]]}, "`order` must be a permutation"),
         ({"parents": [()]}, "`parents` must have one sequence of positions for each of the 2"),
         ({"parents": [0, 1]}, r"`parents` must have one sequence of positions .* got \[0, 1\]"),
         ({"parents": [(), (1,)]}, r"`parents\[1\]` must be distinct positions before 1, got \[1\]"),

@@ -1,9 +1,14 @@
 """Every example on a page of the documentation prints what the page says (`page_examples`)."""
 
+import doctest
+import re
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
-from page_examples import BLOCK, NEEDS, blocks, run_page
+from page_examples import BLOCK, NEEDS, OPTIONS, blocks, run_block, run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,3 +40,27 @@ def test_most_blocks_run():
     skipped = [text for text in texts if text.startswith(NEEDS)]
     assert len(texts) >= 20
     assert len(skipped) <= 3
+
+
+COMMANDS = re.compile(
+    r"""^=== "Command line"\n\n    ```\n(.*?)^    ```$(?:\n    ```\n(.*?)^    ```$)?""", re.M | re.S
+)
+
+
+def test_the_commands_of_the_tutorial_print_what_it_says(monkeypatch, tmp_path):
+    tutorial = ROOT / "docs/start/tutorial.md"
+    monkeypatch.chdir(tmp_path)
+    line, tables = next(blocks(tutorial))
+    run_block(tables, {}, tutorial, line)
+    tabs = COMMANDS.findall(tutorial.read_text(encoding="utf-8"))
+    assert len(tabs) == 4
+    start = f'set -e; python() {{ "{sys.executable}" "$@"; }}; '
+    start += 'labelsure() { python -m labelsure "$@"; }; '
+    for commands, expected in tabs:
+        done = subprocess.run(
+            ["bash", "-c", start + dedent(commands)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        if expected:
+            found = done.stdout
+            assert doctest.OutputChecker().check_output(dedent(expected), found, OPTIONS), found

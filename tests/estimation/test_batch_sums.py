@@ -64,5 +64,5 @@ def test_the_interval_is_that_of_the_loop(parts, ratio, n_fitted, fit_variance, 
 
 def test_no_instances():
     sums = FITTED["full"]._sum_up(DIST[:0])
-    with pytest.raises(ls.InputError, match=re.escape("at least one instance, got none")):
+    with pytest.raises(ls.InputError, match=re.escape("at least one row, got none")):
         FITTED["full"]._estimate_sums(sums)

@@ -212,7 +212,7 @@ def test_messages_of_what_was_asked_for(dist, Y):
         AccuracyEstimator().predict(dist)
     with fails("`level`.*got 95"):
         AccuracyEstimator().fit(dist, Y).estimate(dist, level=95)
-    with fails("A batch must hold at least one instance"):
+    with fails("A batch must hold at least one row"):
         AccuracyEstimator().fit(dist, Y).estimate(dist[:0])
 
 
@@ -236,7 +236,7 @@ def test_messages_of_what_came(dist, Y):
         AccuracyEstimator(features="mix").fit(table.drop(columns="entropy"))
     with fails("column 'entropy' must hold finite numbers, got nan in row 0"):
         AccuracyEstimator(features="mix").fit(table.assign(entropy=table["entropy"][3:]))
-    with fails("At least two instances are needed to fit, got 1"):
+    with fails("At least two rows are needed to fit, got 1"):
         AccuracyEstimator().fit(dist[:1], Y[:1])
     with fails("`Y_true` must have 400 rows, got 5"):
         AccuracyEstimator().fit(dist, Y[:5])

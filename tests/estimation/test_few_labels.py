@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums
-from labelsure.estimation._few_labels import few_labels_interval
+from labelsure.estimation._batch_estimates import BatchSums, few_labels_interval
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.4, 0.7, size=(900, 4))
@@ -159,9 +158,9 @@ def test_rows_are_found_by_name():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": [1, 1, *range(9, 25)]}, "must name each labelled instance once"),
+        ({"rows": [1, 1, *range(9, 25)]}, "must name each labelled row once"),
         ({"rows": np.arange(400, 418)}, "`rows` must lie from 0 to 399, got 400 to 417"),
-        ({"rows": [0.5] * 18}, "must be the positions of the labelled instances"),
+        ({"rows": [0.5] * 18}, "must be the positions of the labelled rows"),
         ({"rows": np.ones(3, bool)}, "as a mask must have one entry for each of the 400"),
         ({"rows": np.arange(18), "metric": "micro-f1"}, "`metric` must be None with `Y_true`"),
     ],

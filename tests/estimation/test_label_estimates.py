@@ -264,7 +264,7 @@ class TestEstimator:
         from_table = AccuracyEstimator("jaccard").fit(frame)
         with raises("must be fitted to a LabelsetDistribution for measures", "Call `fit(dist"):
             from_table.estimate(dist, metric="macro-f1")
-        with raises("A batch must hold at least one instance, got none."):
+        with raises("A batch must hold at least one row, got none."):
             estimator.estimate_labels(dist[:0])
         with raises("`level`"):
             estimator.estimate_labels(dist, level=2)
@@ -278,7 +278,7 @@ class TestEstimator:
         named = ls.IndependentLabels(dist.marginals(), label_names=["sun", "sea"])
         swapped = ls.IndependentLabels(dist.marginals(), label_names=["sea", "sun"])
         estimator = AccuracyEstimator("jaccard").fit(named, Y)
-        with raises("in their order, got 'sea' instead of 'sun' in column 0. Put its columns"):
+        with raises("in their order, got 'sea' instead of 'sun' in column 0"):
             estimator.estimate_labels(swapped)
         assert estimator.estimate_labels(dist).index.tolist() == ["y0", "y1"]  # nameless: in order
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
-from labelsure.estimation._accuracy_model import FEATURE_SETS
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import FEATURE_SETS, LabelsetFrequencies
 from labelsure.estimation.score_table import LOG_FREQUENCY
 
 

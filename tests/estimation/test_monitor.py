@@ -232,6 +232,8 @@ def test_messages(dist, estimator):
         ls.monitor(estimator, dist, chunk_size=0)
     with fails("`error` must be"):
         ls.monitor(estimator, [dist], error=0)
+    with fails("`labels` must be a dict.*got a list"):
+        ls.monitor(estimator, [dist], labels=[Y])
     with fails("`labels` must be .rows, Y_true, probability."):
         ls.monitor(estimator, [dist], labels={0: ([0], Y[:1])})
     with fails("`probability` must be"):

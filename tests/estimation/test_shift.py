@@ -129,7 +129,7 @@ class TestTheTest:
     def test_few_rows_say_nothing(self):
         assert ESTIMATOR.estimate(DIST[800:829]).shift is None
         assert ESTIMATOR.estimate(DIST[800:830]).shift is not None
-        with pytest.raises(ls.InputError, match=r"at least 30 instances each .* got 800 and 29"):
+        with pytest.raises(ls.InputError, match=r"at least 30 rows each .* got 800 and 29"):
             ls.shift_test(ESTIMATOR, DIST[800:829])
 
     def test_measures_of_labels_are_tested_too(self):
@@ -215,9 +215,7 @@ class TestWeights:
         with pytest.raises(ls.errors.NotEstimableError, match="must be at least 50, got") as caught:
             few.estimate(DIST[800:], shift="weighted")
         assert caught.value.effective_size < 45
-        with pytest.raises(
-            ls.errors.NotEstimableError, match=r"at least 30 instances to see .* got 20"
-        ):
+        with pytest.raises(ls.errors.NotEstimableError, match=r"at least 30 rows to see .* got 20"):
             ESTIMATOR.estimate(DIST[:20], shift="weighted")
 
     def test_other_mistakes(self):

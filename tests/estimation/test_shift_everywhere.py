@@ -61,7 +61,7 @@ def test_the_summary_of_an_assessment_says_it(model):
     assert "Do not rely on this. The batch differs from the reference (AUC" in str(found)
     assert "Do not rely on this" in found._repr_html_()
     assert "No sign that the batch differs" in str(model.assess(USUAL))
-    assert str(model.assess(MOVED[:20])).endswith("Not tested for shift: fewer than 30 instances.")
+    assert str(model.assess(MOVED[:20])).endswith("Not tested for shift: fewer than 30 rows.")
     ignored = model.assess(MOVED, shift="ignore")
     assert (ignored.shift, ignored.untested) == (None, "")
     np.testing.assert_array_equal(ignored.accuracy, found.accuracy)
@@ -84,7 +84,7 @@ def test_the_page_says_it(model):
     usual = model.report(USUAL)
     assert not usual.data["shift"]["found"]
     assert "this batch has shifted" not in usual.html
-    assert "Not tested for shift: fewer than 30 instances." in model.report(USUAL[:9]).html
+    assert "Not tested for shift: fewer than 30 rows." in model.report(USUAL[:9]).html
 
 
 def test_a_page_of_parts_tests_a_sample_of_all_of_them(model):
@@ -113,7 +113,7 @@ def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, mo
     assert f"AUC {whole.shift.auc:.2f}" in run.shift  # however the rows are cut into parts
     USUAL.head(20).to_csv("few.csv", index=False)
     few = score_files("m.labelsure", "few.csv", "few_out.csv", n_jobs=1)
-    assert few.shift == "Not tested for shift: fewer than 30 instances."
+    assert few.shift == "Not tested for shift: fewer than 30 rows."
     with pytest.warns(ls.ShiftWarning):
         assert report_files("m.labelsure", "new.csv").data["shift"]["found"]
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.labelsets.rows import from_indices, is_sparse
 
 N_LABELS = 100_000

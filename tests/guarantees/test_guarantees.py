@@ -18,7 +18,7 @@ pytestmark = pytest.mark.jit_only
 @pytest.fixture(autouse=True)
 def no_advice(monkeypatch):
     """Leave out the bootstrap for the message of each policy that accepts nothing."""
-    monkeypatch.setattr("labelsure.guarantees._policy._advise", lambda *settings: "")
+    monkeypatch.setattr("labelsure.guarantees._policy.AcceptPolicy._advise", lambda *settings: "")
 
 
 def values_of(table, metric):

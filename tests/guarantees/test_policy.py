@@ -72,7 +72,10 @@ def test_binary_needs_fewer_instances_than_bounded(scored):
 def test_says_what_is_within_reach():
     rng = np.random.default_rng(0)
     score = np.full(60, 0.97)
-    with pytest.warns(TargetWarning, match=r"accuracy of 0.940\. Within reach of so many rows"):
+    with pytest.warns(
+        TargetWarning,
+        match=r"n = 60\)\. Within reach: 0\.8\d at 95% confidence, or 0\.9 at 60% confidence\.",
+    ):
         policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
     assert not policy.reached_
     assert policy.share_ == 0
@@ -102,24 +105,24 @@ def test_what_is_within_reach_is_what_most_refits_reach(grid, seed):
             labelled = [(score[rows], accuracy[rows]) for rows in refits]
             return sum(policy.fit(*pair).reached_ for pair in labelled) >= 45
 
-    found = re.search(r"rows: (0\.\d+) at 95%", str(caught[0].message))
+    found = re.search(r"reach: (0\.\d+) at 95%", str(caught[0].message))
     highest = float(found[1])
     assert reached(highest, 0.95)
     assert not reached(round(highest + 0.01, 2), 0.95)
     levels = [level for level in (0.9, 0.8, 0.7, 0.6, 0.5) if reached(0.95, level)]
-    level = re.search(r", 0.95 at (\d+)% confidence", str(caught[0].message))
+    level = re.search(r", or 0.95 at (\d+)% confidence", str(caught[0].message))
     assert (level and int(level[1])) == (round(100 * levels[0]) if levels else None)
 
 
 def test_says_when_nothing_is_within_reach():
-    with pytest.warns(TargetWarning, match=r"where the tests begin.*0\.000.*No lower target"):
+    with pytest.warns(TargetWarning, match=r"n = 100\)\. No lower target"):
         AcceptPolicy(0.9).fit(np.linspace(0, 0.99, 100), np.zeros(100))
-    with pytest.warns(TargetWarning, match=r"fewer than 10.*No lower target"):
+    with pytest.warns(TargetWarning, match=r"n = 0\)\. No lower target"):
         AcceptPolicy(0.9).fit([], [])
 
 
 def test_says_when_too_few_have_such_scores():
-    with pytest.warns(TargetWarning, match=r"fewer than 10.*rows: 0\.4\d at 95%"):
+    with pytest.warns(TargetWarning, match=r"reach: 0\.4\d at 95%"):
         AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
 
 
@@ -142,7 +145,7 @@ def test_a_path_is_that_of_the_loop(pairs, grid):
 def test_a_path_of_nothing():
     with warnings.catch_warnings(action="ignore"):
         policy = AcceptPolicy(0.8).fit([], [])
-    with pytest.raises(InputError, match="at least one labelled instance, got none"):
+    with pytest.raises(InputError, match="at least one labelled row, got none"):
         policy.path()
 
 
@@ -186,7 +189,7 @@ def test_messages(scored):
         AcceptPolicy().fit(score, accuracy)
     with fails("not both, got target=0.9 and share=0.5"):
         AcceptPolicy(0.9, share=0.5).fit(score, accuracy)
-    with fails("A share needs at least one labelled instance, got none."):
+    with fails("A share needs at least one labelled row, got none."):
         AcceptPolicy(share=0.5).fit([], [])
     with fails("Unknown outcome 'binnary'. Did you mean 'binary'", UnknownNameError):
         AcceptPolicy(0.9, outcome="binnary").fit(score, accuracy)
@@ -197,7 +200,7 @@ def test_messages(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
     with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
-    with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
+    with fails("`groups` must have one entry for each of the 3000 rows, got shape"):
         AcceptPolicy(0.8).fit(score, accuracy, ["a"])
     grouped = AcceptPolicy(share=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("got none here and some there"):

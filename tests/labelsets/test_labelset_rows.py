@@ -127,7 +127,7 @@ class TestIndices:
     @pytest.mark.parametrize("lists", [[[0], [7]], [[-1]], [[0.5]], [["a"]]])
     def test_what_is_no_index_is_refused(self, lists):
         row = len(lists) - 1
-        with pytest.raises(InputError, match=rf"whole numbers from 0 to 6, .* in row {row}"):
+        with pytest.raises(InputError, match=rf"label indices from 0 to 6, .* in row {row}"):
             from_indices(lists, 7)
 
     def test_lists_of_numbers_are_still_zeros_and_ones(self):

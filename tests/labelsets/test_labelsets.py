@@ -204,10 +204,10 @@ def test_orders_of_labels(order):
 def test_what_is_no_order_of_labels(order):
     with pytest.raises(InputError, match="`order`"):
         check_label_order(order, name="order")
-    with pytest.raises(InputError, match="`way` must name every label index from 0 to 4 once"):
+    with pytest.raises(InputError, match="`way` must be a permutation of 0 to 4"):
         check_label_order(order, 5, name="way")
 
 
 def test_an_order_of_other_labels_is_refused():
-    with pytest.raises(InputError, match="from 0 to 2"):
+    with pytest.raises(InputError, match="of 0 to 2"):
         check_label_order([1, 0], 3, name="order")

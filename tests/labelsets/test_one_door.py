@@ -322,7 +322,6 @@ EXEMPT = {
     "Decisions.__init__": "likewise",
     "NamedLabelsets.__init__": "likewise",
     "ListedLabelsets.__init__": "likewise",
-    "Targets.__init__": "likewise",
     "TopLabelsets.__init__": "likewise",
     "from_indices": "positions of labels, not labelsets",
     "to_indices": "an array of zeros and ones, whose columns need no names",

@@ -196,7 +196,7 @@ def test_a_value_outside_of_the_stated_range_is_refused():
     with pytest.raises(InputError, match=message):
         hits.values([3], [0], [0], [0])
     losses = Metric("losses", lambda tp, fp, fn, tn: -fp, range=(-1.0, 0.0))
-    with pytest.raises(InputError, match="State"):
+    with pytest.raises(InputError, match="Pass its true range"):
         losses.values([0, 0], [1, 2], [0, 0], [2, 1])
 
 

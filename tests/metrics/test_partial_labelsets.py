@@ -110,11 +110,14 @@ def test_a_truth_is_aligned_by_name_and_row_or_refused():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"values": [[1, 2]]}, r"must be 1 \(there\), 0 \(absent\) or -1 \(open\), got 2 in row 0"),
+        (
+            {"values": [[1, 2]]},
+            r"1 \(present\), 0 \(absent\) or -1 \(open\), got 2 in row 0",
+        ),
         ({"values": [[0.5, 0]]}, "got 0.5 in row 0, column 0"),
-        ({"values": [1, 0]}, r"must be an \(n, L\) array of 1, 0 and -1 .* got shape \(2,\)"),
+        ({"values": [1, 0]}, r"must be an \(n, L\) array of 1, 0 and -1, got shape \(2,\)"),
         ({"values": [["a", "b"]]}, "array of 1, 0 and -1"),
-        ({"values": np.ma.masked_equal([[1, 0]], 0)}, "must be known everywhere"),
+        ({"values": np.ma.masked_equal([[1, 0]], 0)}, "must have no masked values"),
         ({"label_names": ["a"]}, "2 distinct names"),
         ({"index": pd.Index(["a", "b"])}, "`index` must have one entry for each of the 1"),
         ({"gap": [0.0, 0.1]}, r"`gap`.* shape \(2,\)"),

@@ -140,8 +140,8 @@ def test_an_assessment_prints_as_a_sentence(model):
     assert 0 < n_accepted < 100
     mean = f"{found.accuracy.mean():.3f}"
     assert str(found).startswith(
-        f"100 predictions, mean estimated Jaccard {mean}; {n_accepted} accepted. Judged: the "
-        "labelsets that maximise expected Jaccard. No sign that"
+        f"100 predictions, mean estimated Jaccard {mean}; {n_accepted} accepted. Accuracy "
+        "is that of the labelsets that maximise expected Jaccard. No sign that"
     )
     assert repr(found) == f"Assessment(n_samples=100, n_accepted={n_accepted})"
 

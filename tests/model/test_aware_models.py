@@ -36,7 +36,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`predict` of (Counting|Worried) contradicts"),
@@ -199,6 +199,42 @@ def test_a_frozen_model_is_not_fitted_again(fits):
     assert not model.guaranteed_  # of what? there is no target
 
 
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"sample_weight": np.ones(199)},
+            "`sample_weight` must have one entry for each of the 200",
+        ),
+        ({"groups": np.ones(199)}, "`groups` must have one entry for each of the 200"),
+        ({"groups": [None, *"ab" * 99, "a"]}, "`groups` must name .* got none in row 0"),
+    ],
+)
+def test_an_entry_for_each_row(params, message):
+    with pytest.raises(ls.InputError, match=message):
+        aware(TREE).fit(X, Y, **params)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names, but Decision")
+def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_set():
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = aware(FrozenEstimator(clone(TREE).fit(X, Y))).fit(frame, Y)
+    assert list(model.feature_names_in_) == names
+    np.testing.assert_array_equal(model.predict(frame[:40]), model.estimator_.predict(NEW))
+    for other in (frame[names[::-1]], frame.rename(columns={"x0": "age"})):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.estimate(other)
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
+    said = pd.DataFrame(0.7 * Y + 0.3 * np.roll(Y, 1, axis=0)).mul(0.8).add(0.1)
+    said = said.set_axis(NAMES, axis=1) ** [1, 2, 3, 4]
+    model = aware(ls.PrecomputedProbabilities()).fit(said, pd.DataFrame(Y, columns=NAMES))
+    found = model.predict(said[NAMES[::-1]])  # it aligns labels by name
+    np.testing.assert_array_equal(found, said.to_numpy() > 0.5)
+
+
 @pytest.mark.parametrize("decision", ["mode", "best", "predict"])
 @pytest.mark.parametrize("cv", [3, 0.4])
 def test_what_is_judged_is_what_is_predicted(decision, cv):
@@ -259,7 +295,7 @@ TEXT_LABELS[::7] = 1 - TEXT_LABELS[::7]
     [MultiOutputClassifier(LogisticRegression()), ls.BinaryRelevance(), ClassifierChain(TREE)],
     ids=lambda inner: type(inner).__name__,
 )
-@pytest.mark.filterwarnings("ignore:.* of the held-out instances are identical")
+@pytest.mark.filterwarnings("ignore:.* of the held-out rows are identical")
 def test_texts(inner, cv, wrap):
     texts = wrap(TEXTS)
     inside = aware(make_pipeline(TfidfVectorizer(), inner), cv=cv).fit(texts, TEXT_LABELS)
@@ -677,8 +713,8 @@ def test_the_summary_says_what_is_guaranteed():
     said = aware(TREE, target=TARGET, cv=0.4).fit(X, Y)
     assert said.summary_ == (
         said.policy_.message_.replace("mean accuracy", "mean Hamming")
-        + " Guaranteed: the policy has a calibration set of its own. Judged: the most probable "
-        "labelsets."
+        + " Guaranteed: the policy has a calibration set of its own. Accuracy is that of "
+        "the most probable labelsets."
     )
     said = aware(TREE, target=TARGET).fit(X, Y)
     assert "Not guaranteed: with folds" in said.summary_
@@ -686,7 +722,9 @@ def test_the_summary_says_what_is_guaranteed():
     assert "There is no target" in aware(TREE).fit(X, Y).summary_
     with pytest.warns(ls.TargetWarning):
         said = aware(TREE, target=0.99, cv=0.4).fit(X, Y)
-    assert said.summary_ == f"{said.policy_.message_} Judged: the most probable labelsets."
+    assert (
+        said.summary_ == f"{said.policy_.message_} Accuracy is that of the most probable labelsets."
+    )
     assert not said.guaranteed_
 
 
@@ -700,7 +738,7 @@ def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
     rare = pd.DataFrame(Y, columns=[f"label {j}" for j in range(Y.shape[1])])
     rare["label 1"] = (np.arange(len(Y)) == 7).astype(int)
     model = MultiOutputClassifier(LogisticRegression())
-    message = "`MultiOutputClassifier` must be fitted to both values .* but 'label 1' has a single"
+    message = "`MultiOutputClassifier` needs both values .* but 'label 1' has only one"
     with pytest.raises(ls.InputError, match=message):
         wrap(model).fit(X, rare)
 

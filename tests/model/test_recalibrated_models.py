@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import labelsure as ls
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 20))

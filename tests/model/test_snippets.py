@@ -136,7 +136,7 @@ def test_predictions_of_another_system_are_judged_by_what_they_did():
     model.fit(P[CAL], Y[CAL], Y_pred=mine[CAL])
     found = model.assess(P[NEW], Y_pred=mine[NEW])
     np.testing.assert_array_equal(found.Y_pred, mine[NEW])
-    assert "Judged: predictions given as Y_pred." in model.summary_
+    assert "Accuracy is that of the predictions given as `Y_pred`." in model.summary_
     batch = model.estimate(P[NEW], Y_pred=mine[NEW])
     assert batch.low <= ls.accuracy(Y[NEW], mine[NEW], "f1").mean() <= batch.high
     np.testing.assert_array_equal(model.accept(P[NEW], Y_pred=mine[NEW]), found.accepted)
@@ -186,7 +186,7 @@ def test_what_a_frozen_models_own_predict_does_is_said(model):
     own = aware(FrozenEstimator(CLF), decision="predict").fit(X[CAL], Y[CAL])
     assert "own_predicted" not in own.assess(X[NEW]).to_frame()
     np.testing.assert_array_equal(own.predict(X[NEW]), CLF.predict(X[NEW]))
-    assert "Judged: the model's own predict." in own.summary_
+    assert "Accuracy is that of the model's own `predict`." in own.summary_
     assert own.comparison_ == ""
 
 

@@ -91,23 +91,23 @@ THINGS = {
     ),
     "reliability": (
         lambda: ls.reliability([0.25, 0.75], [0, 1]),
-        r"Expected calibration error 0.250 \(2 instances\). low high",
+        r"Expected calibration error 0.250 \(2 rows\). low high",
     ),
     "curve": (
         lambda: ls.accept_curve(np.arange(40), np.ones(40)),
-        r"Area under the acceptance curve 1.000 \(40 instances\). threshold .* 0 39.000 1 .*"
+        r"Area under the acceptance curve 1.000 \(40 rows\). threshold .* 0 39.000 1 .*"
         " 39 0.000 40 1.000",
     ),
-    "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no instances."),
+    "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no rows."),
     "assessment": (
         assessment,
         r"200 predictions, mean estimated Hamming 0.[78]\d\d; no target or share was set. "
-        "Judged: the labelsets that maximise expected Hamming. No sign that .* predicted "
-        ".*&?.*dog & co.*no target or share was set",
+        "Accuracy is that of the labelsets that maximise expected Hamming. No sign that .* "
+        "predicted .*&?.*dog & co.*no target or share was set",
     ),
     "accepted": (
         lambda: assessment(0.4),
-        r"mean estimated Hamming 0.[78]\d\d; \d+ accepted. Judged",
+        r"mean estimated Hamming 0.[78]\d\d; \d+ accepted. Accuracy is",
     ),
     "model": (
         lambda: model(0.4),

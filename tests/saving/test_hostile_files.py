@@ -22,7 +22,7 @@ from labelsure.saving import MAX_EXPANDED_BYTES, OWN_TYPES
 
 CHECK_OUTPUT = "sklearn.utils._testing.check_output"
 TRUSTED = "must name trusted types only, got "
-CHANGED = "is damaged or was changed"
+CHANGED = "is damaged or changed"
 POLICY = "labelsure.guarantees._policy.AcceptPolicy"
 NEVER = "can run code and is never loaded"
 
@@ -106,6 +106,10 @@ def kinds_of_harm(marker):
         "call of a trusted type by its module": (
             node("ConstructorFromReduceNode", POLICY, content=arguments),
             TRUSTED + POLICY,
+        ),
+        "call of a plain type": (
+            node("ConstructorFromReduceNode", "numpy.dtype", content=arguments),
+            TRUSTED + "numpy.dtype",
         ),
         "loss": (node("LossNode", CHECK_OUTPUT, content=nothing, __reduce__=call), TRUSTED),
         "tree": (
@@ -262,8 +266,8 @@ def test_a_newer_format(tmp_path, path):
     path.write_bytes(content)
     assert_refused(
         path,
-        "must have format 1 or an older one, got 2: it was written by labelsure 9.9, this is "
-        f"{ls.__version__}. Upgrade labelsure to load it.",
+        "must have format 1 or older, got 2. It was written by labelsure 9.9, this is "
+        f"{ls.__version__}: upgrade labelsure.",
     )
 
 

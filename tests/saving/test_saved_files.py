@@ -18,13 +18,16 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
@@ -76,9 +79,18 @@ LEARNERS = {
         HistGradientBoostingClassifier(max_iter=2, random_state=0),
         ["sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"],
     ),
-    "calibrated": (
-        CalibratedClassifierCV(LinearSVC(), cv=2),
-        ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"],
+    "calibrated": (CalibratedClassifierCV(LinearSVC(), cv=2), []),
+    "isotonic": (CalibratedClassifierCV(LinearSVC(), method="isotonic", cv=2), []),
+    "imputed": (make_pipeline(SimpleImputer(), LogisticRegression()), []),
+    "perceptron": (MLPClassifier((3,), max_iter=2, random_state=0), []),
+    "perceptron by SGD": (MLPClassifier((3,), solver="sgd", max_iter=2, random_state=0), []),
+    "voting": (VotingClassifier([("bayes", GaussianNB())], voting="soft"), []),
+    "neighbours": (
+        KNeighborsClassifier(),
+        [
+            "sklearn.metrics._dist_metrics.EuclideanDistance64",
+            "sklearn.neighbors._kd_tree.KDTree",
+        ],
     ),
 }
 
@@ -96,6 +108,7 @@ def of_another_library(name):
     return model, ["catboost.core.CatBoostClassifier"]
 
 
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 @pytest.mark.parametrize("name", [*LEARNERS, "xgboost", "lightgbm", "catboost"])
 def test_base_learners_of_many_kinds(name, path):
     learner, needed = LEARNERS[name] if name in LEARNERS else of_another_library(name)
@@ -106,8 +119,8 @@ def test_base_learners_of_many_kinds(name, path):
             ls.load(path)
         assert str(caught.value) == (
             f"The file 'model.labelsure' must name trusted types only, got {', '.join(needed)}. "
-            "They could run code or crash the program: if you know who wrote the file and want "
-            f"them, pass trust={needed!r}."
+            f"They could run code or crash: if you trust who wrote the file, name them in `trust`: "
+            f"{needed!r}."
         )
     loaded = ls.load(path, trust=needed)
     np.testing.assert_array_equal(loaded.predict_proba(sf.X), model.predict_proba(sf.X))
@@ -247,9 +260,8 @@ def test_a_registered_metric_is_saved_by_name(path):
 def test_a_function_is_not_saved(metric, path):
     estimator = ls.AccuracyEstimator(metric).fit(ls.IndependentLabels(sf.P), sf.TRUTH)
     message = (
-        "`metric` must be the name of a registered metric to be saved, got the function "
-        "'of_the_user': a file holds no function. Register it, .*METRICS.*, and fit with "
-        "metric='of_the_user'"
+        "`metric` must be registered to be saved, got the function 'of_the_user'. Set .*METRICS.*, "
+        "and fit with metric='of_the_user'"
     )
     with pytest.raises(ls.InputError, match=message):
         estimator.save(path)
@@ -323,7 +335,7 @@ def test_the_card_of_instances_held_out():
     assert card.guaranteed
     assert model.summary_.startswith(card.summary)
     assert card.estimated == model.reference_.mean
-    assert card.calibration_from.startswith("the policy's instances")
+    assert card.calibration_from.startswith("the policy's rows")
     assert sum(card.calibration["n_samples"]) == 50
     # The policy has seen the same accuracies.
     counts = np.array(card.calibration["n_samples"])
@@ -366,15 +378,15 @@ def test_a_card_prints_as_text():
         f"classifier: {type(sf.fitted('AccuracyAwareClassifier').estimator_).__name__}",
         "labels: 3 (y0, y1, y2)",
         "features: 3",
-        "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",
+        "rows: 100 for training, 50 for the accuracy estimator, 50 for the policy",
         "accuracy: hamming, two empty labelsets being worth 1",
     ]
     assert "Guaranteed" in text
-    assert "calibration, on the policy's instances, new to the accuracy estimator:" in text
+    assert "calibration, on the policy's rows, new to the accuracy estimator:" in text
     n_rows = sum(
         count > 0 for count in sf.fitted("AccuracyAwareClassifier").card_.calibration["n_samples"]
     )
-    assert text.count(" instances, estimated ") == n_rows
+    assert text.count(" rows, estimated ") == n_rows
     without = ls.AccuracyAwareClassifier(KNeighborsClassifier(), target=0.999, cv=0.5)
     with pytest.warns(ls.TargetWarning):
         card = without.fit(sf.X.tolist(), sf.Y).card_

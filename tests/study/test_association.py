@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from labelsure.study.correlations import (
+from labelsure.study.analyses import (
     difference,
     kendall_association,
     p_value,

@@ -194,7 +194,6 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick, monkey
         plan_with(empty=0.0),
         plan_with(engine="certified"),
         plan_with(test_share=0.5),
-        plan_with(best_labels=2),
         plan_with(metrics=["f1"]),  # with the true expected F1
         plan_with(base={**SETTINGS["base"], "C": 2.0}),
         plan_with(scaler={"class": "sklearn.preprocessing.StandardScaler"}),
@@ -208,7 +207,7 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick, monkey
     # Two columns that are left out leave as many features as two others.
     without = [StudyData(data.data, columns={"drop": drop}) for drop in (["x0"], ["x1"])]
     assert len({key, *(cell_key(cell, plan, part) for part in without)}) == 3
-    monkeypatch.setattr("labelsure.__version__", "another")
+    monkeypatch.setattr("labelsure.study.cells.digest_code", lambda module: "other code")
     assert cell_key(cell, plan, data) != key
 
 
@@ -235,10 +234,11 @@ def test_features_describe_the_training_part(quick):
     assert (row["n_labels"], row["n_features"], row["repeat"]) == (4, 10, 0)
 
 
-def test_beyond_the_limit_chains_decide_by_their_likely_labelsets(quick):
-    _, sets, tables = quick
+def test_beyond_the_limit_chains_decide_by_their_likely_labelsets(quick, monkeypatch):
+    plan, sets, tables = quick
     cell = Cell("dependent", "ECC", 0)
-    scores = score_cell(cell, plan_with(best_labels=3), sets["dependent"])
+    monkeypatch.setattr("labelsure.study.cells.BEST_LABELS", 3)
+    scores = score_cell(cell, plan, sets["dependent"])
     best = [name for name in scores if name.startswith("best_")]
     others = scores.drop(columns=best)
     pd.testing.assert_frame_equal(others, tables[cell].drop(columns=best))

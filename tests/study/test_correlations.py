@@ -7,7 +7,7 @@ from score_tables import make_scores
 
 import labelsure as ls
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.study.correlations import correlate, over_repeats
+from labelsure.study.analyses import correlate, over_repeats
 from labelsure.study.plan import Settings
 
 SCORES = make_scores()

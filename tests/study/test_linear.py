@@ -5,9 +5,8 @@ import statsmodels.formula.api as smf
 from score_tables import make_features, make_scores
 
 import labelsure as ls
+from labelsure.study.analyses import correlate, effects, robustness
 from labelsure.study.conclusions import published_table
-from labelsure.study.correlations import correlate
-from labelsure.study.linear_models import effects, robustness
 
 PUBLISHED = published_table("correlations")
 FEATURES = pd.DataFrame(

@@ -8,9 +8,8 @@ import tomli_w
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import Analyses, effects
 from labelsure.study.conclusions import Claim, Conclusion, published_table
-from labelsure.study.linear_models import effects
 from labelsure.study.paper import (
     _judged,
     agreement,

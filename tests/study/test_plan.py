@@ -82,7 +82,6 @@ TOP_LEVEL = [
     ("seed = -1", r"`seed` must be greater than or equal to 0, got -1"),
     ("seed = 2147483648", r"`seed` must be less than or equal to 2147483647"),
     ("by_instance = 1", r"`by_instance` must be a valid boolean, got 1"),
-    ("best_labels = 1.5", r"`best_labels` must be a valid integer, got 1.5"),
     ("n_replicates = 0", r"`n_replicates` must be greater than or equal to 1, got 0"),
     ("test_share = 1.0", r"`test_share` must be less than 1, got 1.0"),
     ('test_share = "x"', r"`test_share` must be a valid number, got 'x'"),

@@ -73,6 +73,31 @@ def test_the_truth_is_joined_by_id(made, truth, settings):
         assert entry["predicted"] == [NAMES[j] for j in np.flatnonzero(predicted[entry["id"]])]
 
 
+def test_tables_that_both_have_a_column_id_are_joined_by_it(made, tmp_path):
+    folder, *_ = made
+    for name in ("new", "truth"):
+        table = pd.read_csv(folder / f"{name}.csv").rename(columns={"day": "id"})
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    model = folder / "weather.labelsure"
+    said = report_files(model, folder / "new.csv", truth=folder / "truth.csv", id_column="day")
+    found = report_files(model, tmp_path / "new.csv", truth=tmp_path / "truth.csv")
+    assert found.data["labels"] == said.data["labels"]
+
+
+@pytest.mark.parametrize("settings", [{"scored": "s.csv"}, {"truth": "truth.csv"}])
+def test_tables_about_no_input_are_refused(made, settings):
+    folder, *_ = made
+    with pytest.raises(InputError, match="must come with the input"):
+        report_files(folder / "weather.labelsure", **settings)
+
+
+def test_a_truth_beside_scored_rows_is_refused(made):
+    folder, *_ = made
+    tables = {"scored": "s.csv", "truth": folder / "truth.csv"}
+    with pytest.raises(InputError, match="`truth` must come without `scored`"):
+        report_files(folder / "weather.labelsure", folder / "new.csv", **tables)
+
+
 def test_a_truth_without_ids_goes_by_position(made, tmp_path):
     folder, model, X, Y = made
     Y.to_csv(tmp_path / "truth.csv", index=False)
@@ -87,7 +112,7 @@ def test_a_truth_without_ids_goes_by_position(made, tmp_path):
 def test_a_truth_of_several_inputs_is_refused(made):
     folder = made[0]
     inputs = [folder / "new.csv", folder / "new.csv"]
-    with pytest.raises(InputError, match="belongs"):
+    with pytest.raises(InputError, match="about one input, got 2"):
         report_files(folder / "weather.labelsure", inputs, truth=folder / "truth.csv")
 
 

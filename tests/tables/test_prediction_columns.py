@@ -9,7 +9,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.tables.files import read_table
-from labelsure.tables.predictions import find_layout
+from labelsure.tables.inputs import find_layout
 
 NAMES = ["cat", "dog"]
 PAIRS = [{"label": "dog", "score": 0.2}, {"label": "cat", "score": 0.9}]
@@ -120,8 +120,8 @@ def test_votes_that_were_not_cast():
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        (PAIRS[:1], "the label 'cat' has no score; let the other system print the scores of all"),
-        ([*PAIRS, {"label": "cow", "score": 0}], "the label 'cow' is none of the model's"),
+        (PAIRS[:1], "the label 'cat' has no score; print the scores of all labels"),
+        ([*PAIRS, {"label": "cow", "score": 0}], "the label 'cow' is unknown to the model"),
         ([*PAIRS, PAIRS[0]], "a label has two scores"),
         ([*PAIRS, 3], "each entry must have a label and a score, got 3"),
         (

@@ -5,7 +5,7 @@ Layout: column c is the labelset whose bit j is label j, so labels 0 and 2 are c
     marginal_rows       all L marginals by folding away the highest bit, 2**L additions
     top_rows            the k most probable columns in a heap of k: 2**L comparisons, hardly more
     overlap_rows        distribution of (true positives, false negatives) of one labelset: blocks of
-                        2**8 columns are added up, then taken apart; 2**L additions
+                        2**8 columns are added up, then folded label by label; 2**L additions
     size_rows           P(y_j = 1, |y| = s) for all j and s, 2 * 2**L additions
     sample_rows         inverse transform sampling: a running sum, a binary search for each draw
     best_jaccard_rows   expected Jaccard of *every* labelset by butterflies at Gauss-Legendre nodes,
@@ -117,28 +117,44 @@ def overlap_rows(start, stop, P, predicted, table):
     """Per row: table[a, b] = P(a predicted labels are true, b others are true).
 
     The high labels of a code fix their share of (a, b), so whole blocks of low labels are added
-    up first, one accumulator for each share, and only the accumulators are taken apart.
+    up first, one sum for each share. Then low labels are folded away, the highest first: where it
+    is set, one more predicted label is true, or one more other.
     """
     n_labels = table.shape[1] - 1
     low = min(n_labels, LOW_LABELS)
     block = 1 << low
-    width = n_labels - low + 1
-    sums = np.empty((width * width, block))
+    sums = np.empty((n_labels + 1, n_labels + 1, block))
     for i in range(start, stop):
-        inside = predicted[i]
-        inside_low, inside_high = inside & (block - 1), inside >> low
-        sums[:] = 0.0
+        high_inside = predicted[i] >> low
+        most = _count_labels(high_inside)  # of a so far
+        others = n_labels - low - most  # of b
+        sums[: most + 1, : others + 1] = 0.0
         for high in range(P.shape[1] >> low):
-            share = _count_labels(high & inside_high) * width + _count_labels(high & ~inside_high)
-            row, sum_ = P[i, high * block : (high + 1) * block], sums[share]
+            row = P[i, high * block : (high + 1) * block]
+            sum_ = sums[_count_labels(high & high_inside), _count_labels(high & ~high_inside)]
             for j in range(block):
                 sum_[j] += row[j]
+        half = block
+        for label in range(low - 1, -1, -1):
+            half //= 2
+            if predicted[i] >> label & 1:
+                most += 1
+                for b in range(others + 1):
+                    sums[most, b, :half] = 0.0
+                    for a in range(most, 0, -1):
+                        for j in range(half):
+                            sums[a, b, j] += sums[a - 1, b, half + j]
+            else:
+                others += 1
+                for a in range(most + 1):
+                    sums[a, others, :half] = 0.0
+                    for b in range(others, 0, -1):
+                        for j in range(half):
+                            sums[a, b, j] += sums[a, b - 1, half + j]
         table[i] = 0.0
-        for j in range(block):
-            a, b = _count_labels(j & inside_low), _count_labels(j & ~inside_low)
-            for share in range(width * width):
-                if sums[share, j] > 0.0:
-                    table[i, a + share // width, b + share % width] += sums[share, j]
+        for a in range(most + 1):
+            for b in range(others + 1):
+                table[i, a, b] = sums[a, b, 0]
 
 
 @kernel

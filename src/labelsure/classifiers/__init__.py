@@ -3,21 +3,23 @@
 May depend on `distributions`, `saving` and what is below them, not on `decisions`.
 """
 
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import (
+    PrecomputedProbabilities,
+    ProbabilityWarning,
+    as_distribution,
+)
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
+    ClassifierTrellis,
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
-from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor, Targets
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
-from labelsure.classifiers._trellis_classifier import ClassifierTrellis
+from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
 from labelsure.classifiers.recalibration import (
     ChainDependence,
     LabelwiseCalibration,
+    RecalibratedClassifier,
     TemperatureScaling,
     VoteSmoothing,
 )
@@ -35,7 +37,6 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "RecalibratedClassifier",
-    "Targets",
     "TemperatureScaling",
     "VoteSmoothing",
     "as_distribution",

@@ -8,9 +8,10 @@ with its own `predict_proba` before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._probabilities import clip_certain
 from labelsure.errors import InputError
+from labelsure.labelsets.names import list_some
 from labelsure.labelsets.rows import show_names
 
 Features = Any
@@ -45,26 +47,6 @@ Features = Any
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
 PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
-N_NAMED = 5  # labels that an error names
-
-
-@dataclass(frozen=True)
-class LabelTask:
-    """One learner to fit.
-
-    Parameters
-    ----------
-    label
-        The label that it predicts.
-    label_features
-        The labels that it has as features, behind those of X and in this order.
-    seed
-        For a learner with randomness and no seed of its own.
-    """
-
-    label: int
-    label_features: Sequence[int]
-    seed: int
 
 
 def check_learner(estimator: Any) -> Any:
@@ -73,42 +55,33 @@ def check_learner(estimator: Any) -> Any:
         return LogisticRegression(max_iter=MAX_ITERATIONS)
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InputError(
-            f"`estimator` must be a scikit-learn estimator, an instance, got {estimator!r}. "
-            "Pass e.g. `LogisticRegression()`."
+            f"`estimator` must be an estimator such as `LogisticRegression()`, got {estimator!r}."
         )
     _check_for_one_label(estimator)
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise InputError(
-            f"`estimator` must have `predict_proba`, which {name} has not. Wrap it, e.g. "
-            f"`CalibratedClassifierCV({name}())`, or set the option that turns it on."
+            f"`estimator` must have `predict_proba`, which {name} has not. Use "
+            f"`CalibratedClassifierCV({name}())`, or the option that turns it on."
         )
     return estimator
+
+
+_FOR_ALL_LABELS = (ClassifierChain, FrozenEstimator, MultiOutputClassifier, OneVsRestClassifier)
 
 
 def _check_for_one_label(estimator: Any) -> None:
     """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
     if isinstance(estimator, Pipeline):
-        return _check_for_one_label(estimator.steps[-1][1])
-    if is_search(estimator):
-        return _check_for_one_label(estimator.estimator)
-    name = type(estimator).__name__
-    if isinstance(estimator, FrozenEstimator):
+        _check_for_one_label(estimator.steps[-1][1])
+    elif is_search(estimator):
+        _check_for_one_label(estimator.estimator)
+    elif isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
         raise InputError(
-            "`estimator` must be fitted to each label, which a FrozenEstimator never is: all "
-            "labels would have the same probabilities. Pass the estimator itself; a fitted model "
-            "of all labels is used directly, by `as_distribution(model, X)`."
+            "`estimator` must be a classifier that can be fitted to each label, got a "
+            f"{type(estimator).__name__}. Use a model of all labels by `as_distribution(model, X)` "
+            "once it is fitted, or by `AccuracyAwareClassifier(model)`."
         )
-    if isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
-        raise InputError(
-            f"`estimator` must be a classifier for one label, got a {name}, which is one for all "
-            "labels at once. Use it directly: `as_distribution(model, X)` once it is fitted, or "
-            "`AccuracyAwareClassifier(model)`."
-        )
-    return None
-
-
-_FOR_ALL_LABELS = (ClassifierChain, MultiOutputClassifier, OneVsRestClassifier)
 
 
 def is_search(model: Any) -> bool:
@@ -129,29 +102,35 @@ def fit_learners(
     estimator: Any,
     X: Features,
     Y: Labelsets,
-    tasks: Sequence[LabelTask],
-    *,
-    sample_weight: Floats | None = None,
-    n_jobs: int | None = None,
+    sample_weight: Floats | None,
+    order: Any,
+    parents: Iterable[Sequence[int]],
+    generator: np.random.RandomState,
+    n_jobs: int | None,
 ) -> list[Any]:
-    """Return one fitted learner for each task, the same whatever `n_jobs` is."""
+    """Return a fitted learner of the label at each position, the same whatever `n_jobs` is.
+
+    Its features are X and the labels at the positions of its parents. These are true labels, so
+    that the learners do not wait for each other.
+    """
+    seeds = generator.randint(MAX_SEED, size=len(order)).tolist()
+    tasks = [
+        (estimator, X, Y[:, label], Y[:, [order[i] for i in above]], sample_weight, seed)
+        for label, above, seed in zip(order, parents, seeds, strict=True)
+    ]
     n_workers = count_workers(n_jobs, len(tasks))
     with one_blas_thread():
         if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
-            return [_fit_learner(estimator, X, Y, task, sample_weight) for task in tasks]
-        return Parallel(n_jobs=n_workers)(
-            delayed(_fit_learner)(estimator, X, Y, task, sample_weight) for task in tasks
-        )
+            return [_fit_learner(*task) for task in tasks]
+        return Parallel(n_jobs=n_workers)(delayed(_fit_learner)(*task) for task in tasks)
 
 
 def _fit_learner(
-    estimator: Any, X: Features, Y: Labelsets, task: LabelTask, sample_weight: Floats | None
+    estimator: Any, X: Features, y: Labelsets, above: Labelsets, weights: Floats | None, seed: int
 ) -> Any:
-    y = Y[:, task.label]
     if y.min() == y.max():
-        return fit_smoothed_prior(y, X.shape[1] + len(task.label_features), sample_weight)
-    features = append_labels(X, Y[:, task.label_features])
-    return fit_clone(estimator, features, y.astype(np.int64), sample_weight, task.seed)
+        return fit_smoothed_prior(y, X.shape[1] + above.shape[1], weights)
+    return fit_clone(estimator, append_labels(X, above), y.astype(np.int64), weights, seed)
 
 
 def fit_clone(
@@ -199,13 +178,11 @@ def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Ite
         single = np.flatnonzero((array == array[:1]).all(axis=0))
         if isinstance(error, InputError) or not single.size:
             raise
-        names = show_names(label_names, single[:N_NAMED].tolist())
-        more = f" and {single.size - N_NAMED} more" if single.size > N_NAMED else ""
+        names = list_some(show_names(label_names, single.tolist()))
         raise InputError(
-            f"`{type(estimator).__name__}` must be fitted to both values of every label, but "
-            f"{', '.join(map(repr, names))}{more} has a single one in the {len(array)} instances "
-            f"of this training part ({first_line(error)}) Drop the label, choose folds that keep "
-            "it, or use a learner that takes one class."
+            f"`{type(estimator).__name__}` needs both values of every label, but {names} has only "
+            f"one in the {len(array)} instances of a training fold ({first_line(error)}) Drop the "
+            "label, use fewer folds, or a learner that takes one class."
         ) from error
 
 
@@ -219,8 +196,8 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
     known = list(classes)
     if not all(value in (0, 1) for value in known):
         raise InputError(
-            f"Every label must have the classes 0 and 1, label {label} has {known}. "
-            "Fit the model on zeros and ones."
+            f"Every label must have the classes 0 and 1, label {label} has {known}. Fit the model "
+            "on zeros and ones."
         )
     columns = np.asarray(probabilities)
     if columns.ndim != 2 or columns.shape[1] != len(known):
@@ -243,9 +220,8 @@ def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> 
         is_first = known == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
         return [1, 0] if is_first else [0, 1]
     raise InputError(
-        f"The probabilities of label {label} must have one column for each of its classes {known}, "
-        f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
-        "pass the probabilities P(y_j = 1) themselves to `as_distribution`."
+        f"`predict_proba` must have one column for each class {known} of label {label}, got shape "
+        f"{columns.shape}. Pass P(y_j = 1) to `as_distribution` instead."
     )
 
 
@@ -266,12 +242,13 @@ def find_weight_argument(estimator: Any) -> str | None:
 
 
 def check_takes_weights(estimator: Any) -> None:
-    """Refuse sample weights that the base learner could not use."""
-    if find_weight_argument(estimator) is None:
+    """Refuse sample weights that a learner, or the base learner of a classifier, cannot use."""
+    if hasattr(estimator, "check_takes_weights"):
+        estimator.check_takes_weights()
+    elif find_weight_argument(estimator) is None:
         raise InputError(
-            "`sample_weight` must be None, because the base learner "
-            f"{type(estimator).__name__} does not take weights. Use one whose `fit` does, or "
-            "draw rows in proportion to the weights."
+            f"`sample_weight` must be None for the base learner {type(estimator).__name__}, whose "
+            "`fit` takes no weights."
         )
 
 
@@ -283,25 +260,12 @@ LinearWeights = tuple[Floats, Floats, Floats]
 intercept (L,). A tuple of arrays, because fitted models are saved with it."""
 
 
-class ChainConditional:
-    """P(label at a position = 1) given the earlier ones, by the learners' `predict_proba`.
-
-    Parameters
-    ----------
-    learners
-        The fitted learner of each position, on the features and the earlier labels.
-    X
-        The instances.
-    """
-
-    def __init__(self, learners: Sequence[Any], X: Features) -> None:
-        self.learners = learners
-        self.X = X
-
-    def __call__(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return the probabilities of m pairs of an instance and a prefix."""
-        features = append_labels(self.X[rows], prefixes)
-        return clip_certain(positive_probability(self.learners[position], features))
+def _predict_next(
+    learners: Sequence[Any], X: Features, position: int, rows: Indices, prefixes: Labelsets
+) -> Floats:
+    """Return P(label at a position = 1) of pairs of an instance and its labels before it."""
+    features = append_labels(X[rows], prefixes)
+    return clip_certain(positive_probability(learners[position], features))
 
 
 def predict_logits(learner: Any, X: Features) -> Floats:
@@ -317,12 +281,7 @@ def choose_probes(X: Features) -> Indices:
     return np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
 
 
-def read_linear_weights(
-    learners: Sequence[Any],
-    X: Features,
-    Y: Labelsets,
-    parents: Sequence[Sequence[int]] | None = None,
-) -> LinearWeights | None:
+def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
     """Return the weights of a chain whose learners are all linear, None for any other."""
     n_labels, n_features = len(learners), X.shape[1]
     probes = choose_probes(X)
@@ -330,11 +289,10 @@ def read_linear_weights(
     of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
     intercepts = np.zeros(n_labels)
     for j, learner in enumerate(learners):
-        seen = list(range(j) if parents is None else parents[j])
-        form = read_linear_form(learner, append_labels(X, Y[:, seen]))
+        form = read_linear_form(learner, append_labels(X, Y[:, :j]))
         if form is None:
             return None
-        of_features[j], of_labels[j, seen] = form.weights[:n_features], form.weights[n_features:]
+        of_features[j], of_labels[j, :j] = form.weights[:n_features], form.weights[n_features:]
         intercepts[j] = form.intercept
     return of_features, of_labels, intercepts
 
@@ -347,7 +305,7 @@ def expand_chain(
 ) -> LinearChain | PrefixChain:
     """Return a chain in the form that its learners allow."""
     if linear is None:
-        return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
+        return PrefixChain(order, partial(_predict_next, learners, X), X.shape[0])
     of_features, of_labels, intercepts = linear
     base = np.asarray(X @ of_features.T) + intercepts
     return LinearChain.from_fitted(order.astype(np.intp), base, of_labels)

@@ -296,7 +296,7 @@ def read_truth(
     if y is None:
         raise InputError(
             "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
-            "target y is None. Probabilities without a truth are for `as_distribution`."
+            "target y is None. Without a truth use `as_distribution`."
         )
     y = order_like(y, X)
     if is_vector(y):
@@ -338,8 +338,8 @@ def read_classes(y: Any, classes: NDArray[Any], name: str) -> Labelsets:
     unknown = np.flatnonzero(~pd.Series(values).isin(list(classes)))
     if len(unknown):
         raise InputError(
-            f"`{name}` must hold the classes that the model was fitted to, {classes[0]!r} and "
-            f"{classes[1]!r}, got {values[unknown[0]]!r} in row {unknown[0]}."
+            f"`{name}` must hold the model's classes {classes[0]!r} and {classes[1]!r}, got "
+            f"{values[unknown[0]]!r} in row {unknown[0]}."
         )
     return (values == classes[1]).astype(np.int8)[:, np.newaxis]
 
@@ -359,24 +359,18 @@ def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> li
 
 def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y")
-    if kind not in ("binary", "multiclass"):
+    if kind != "binary":
         raise InputError(
-            f"Unknown label type: {kind}. `y` must be zeros and ones of shape (n_samples, "
-            "n_labels), or a vector of two classes."
+            f"Unknown label type: {kind}. Only binary classification is supported. Pass `y` as a "
+            "vector of two classes, or as zeros and ones of shape (n_samples, n_labels); "
+            "`read_labelsets(y, sep=';')` reads texts that name several labels."
         )
     classes = np.unique(y)
-    if kind == "multiclass":
-        raise InputError(
-            f"Unknown label type: {kind}. Only binary classification is supported. `y` as a "
-            f"vector must have two classes, got {len(classes)}. For several labels at once pass "
-            "zeros and ones of shape (n_samples, n_labels); where a text names several labels, "
-            "`read_labelsets(y, sep=';')` reads them."
-        )
     if len(classes) == 2:
         return classes
     if classes.dtype.kind in "biuf" and classes[0] in (0, 1):
         return np.array([0, 1], dtype=classes.dtype)
     raise InputError(
-        f"`y` as a vector must have two classes, got only {classes[0]!r}. Which class is missing "
-        "is known for zeros and ones alone: pass those."
+        f"`y` as a vector must have two classes, got only {classes[0]!r}. Pass zeros and ones, of "
+        "which one may be missing."
     )

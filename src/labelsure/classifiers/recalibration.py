@@ -1,6 +1,7 @@
 """Recalibration: distributions that are brought closer to what was seen, behind a gate.
 
-Temperature scaling, a calibration curve for each label, dependence between labels, smoothed votes.
+Temperature scaling, a calibration curve for each label, dependence between labels, smoothed votes;
+and `RecalibratedClassifier`: any model, with a recalibration learned from held-out instances.
 Formulas: `docs/understand/mathematics.md`, "Temperature and label-wise calibration".
 """
 
@@ -8,30 +9,55 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit, stdtrit
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Mask
+from labelsure.classifiers._adapters import (
+    as_distribution,
+    is_settled,
+    read_instances,
+    shape_for_estimator,
+)
+from labelsure.classifiers._base_learners import (
+    MAX_SEED,
+    check_takes_weights,
+    find_weight_argument,
+    name_missing_classes,
+)
+from labelsure.classifiers._chain_classifiers import BinaryRelevance
+from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.errors import InputError
+from labelsure.errors import InputError, hold_warnings, warn
 from labelsure.labelsets.names import check_weights
-from labelsure.labelsets.rows import refuse_other_labels, stack_rows
+from labelsure.labelsets.rows import (
+    count_rows,
+    index_of,
+    refuse_masked,
+    refuse_other_labels,
+    stack_rows,
+    take_rows,
+)
 from labelsure.saving import Savable
 
 N_FOLDS = 5
@@ -129,10 +155,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             self._check_kind(part.dist)
         if sample_weights is not None:
             parts = _weigh(parts, sample_weights)
-        plain = [self._plain_log_prob(part) for part in parts]
-        parts = [part.take(np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
+        n_given = sum(len(part.dist) for part in parts)
+        parts = [self._usable(part) for part in parts]
         self.n_samples_ = sum(len(part.dist) for part in parts)
-        self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
+        self.n_impossible_ = n_given - self.n_samples_
         self._check_sizes()
         for name, value in zip(self._fitted, self._learn(parts), strict=True):
             setattr(self, name, value)
@@ -140,6 +166,12 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.is_kept_ = not self.gate or self._passes()
         self._check_learned()
         return self
+
+    def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
+        """Yield each part that this was fitted to, recalibrated by what the others teach."""
+        known = [self._usable(part) for part in parts]
+        for i, part in enumerate(parts):
+            yield self._apply(part.dist, self._learn(known[:i] + known[i + 1 :]))
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
@@ -180,6 +212,11 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """Return the log-probability of the truth before; where it is -inf, rows are left out."""
         return part.log_prob()
 
+    def _usable(self, part: Part) -> Part:
+        """Return the instances whose truth is possible and whose weight is not 0."""
+        usable = np.isfinite(self._plain_log_prob(part))
+        return part.take(usable if part.weights is None else usable & (part.weights > 0))
+
     def _check_parameters(self) -> None:
         if not isinstance(self.gate, (bool, np.bool_)):
             raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
@@ -193,14 +230,14 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_sizes(self) -> None:
         if self.n_samples_ < N_FOLDS:
             raise InputError(
-                f"`dist` must have at least {N_FOLDS} instances, one for each fold, whose truth "
-                f"has a probability above 0, got {self.n_samples_}. Fit to more instances."
+                f"`dist` must have at least {N_FOLDS} instances whose true labelset is possible, "
+                f"got {self.n_samples_}."
             )
         if self.n_impossible_:
             warn(
-                f"The truth of {self.n_impossible_} of {self.n_samples_ + self.n_impossible_} "
-                "instances has probability 0, which no recalibration changes: they are left out. "
-                "Distributions that leave every labelset possible can learn from all.",
+                f"The true labelset of {self.n_impossible_} of "
+                f"{self.n_samples_ + self.n_impossible_} instances has probability 0. These are "
+                "left out, because no recalibration changes that.",
                 UserWarning,
             )
 
@@ -389,9 +426,8 @@ class TemperatureScaling(Recalibration):
     def _check_learned(self) -> None:
         if self._is_at_limit:
             warn(
-                f"The temperature is at its limit, {self.found_temperature_:g}: one beyond would "
-                "be more likely still. Check that the model was not trained on these instances, or "
-                "fit to more.",
+                f"The temperature is at its limit, {self.found_temperature_:g}. Check that the "
+                "model was not trained on these instances, or fit to more.",
                 UserWarning,
             )
 
@@ -418,7 +454,7 @@ SLOPE_PENALTY, INTERCEPT_PENALTY = 1.0, 0.1
 variants these had the best mean rank for 100 and 160 instances of the six sets."""
 
 NEARLY_NONE = 1e-3  # on the pooled curve, so that it is always determined
-MOST_STEPS, MOST_HALVINGS, SMALL_STEP = 100, 40, 1e-10
+PRECISION = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}
 
 
 class LabelwiseCalibration(Recalibration):
@@ -478,9 +514,8 @@ class LabelwiseCalibration(Recalibration):
         if not isinstance(dist, IndependentLabels):
             raise InputError(
                 "`dist` must be IndependentLabels for a calibration of each label, got "
-                f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
-                "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-                "`TemperatureScaling`."
+                f"{type(dist).__name__}. Use `TemperatureScaling`, or `CalibratedClassifierCV` as "
+                "the base learner of chains."
             )
 
     def _learn(self, parts: list[Part]) -> tuple[Floats]:
@@ -515,40 +550,24 @@ class LabelwiseCalibration(Recalibration):
 def _fit_sigmoids(
     logits: Floats, targets: Floats, weights: Floats, centre: Floats, penalties: Floats
 ) -> Floats:
-    """Return slope and intercept of each column, (2, L), by Newton's method on all at once.
+    """Return slope and intercept of each column, (2, L), by L-BFGS on all at once.
 
     Each minimises its cross-entropy plus half of its penalties times the squared distance from the
-    centre. That is strictly convex, and no step is taken that raises it.
+    centre, which is strictly convex.
     """
-    weights = weights[:, np.newaxis]
+    shape, weights = (2, logits.shape[1]), weights[:, np.newaxis]
 
-    def loss(curves: Floats) -> Floats:
-        z = curves[0] * logits + curves[1]
-        entropy = (weights * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0)
-        return entropy + 0.5 * (penalties * (curves - centre) ** 2).sum(axis=0)
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        curves = flat.reshape(shape)
+        z, away = curves[0] * logits + curves[1], curves - centre
+        entropy = (weights * (np.logaddexp(0.0, z) - targets * z)).sum()
+        off = weights * (expit(z) - targets)
+        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)]) + penalties * away
+        return entropy + 0.5 * (penalties * away**2).sum(), slopes.ravel()
 
-    curves = np.broadcast_to(centre, (2, logits.shape[1])).astype(np.float64)
-    least = loss(curves)
-    for _ in range(MOST_STEPS):
-        p = expit(curves[0] * logits + curves[1])
-        off, spread = weights * (p - targets), weights * p * (1 - p)
-        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)])
-        slopes += penalties * (curves - centre)
-        first = (spread * logits**2).sum(axis=0) + penalties[0]
-        both, second = (spread * logits).sum(axis=0), spread.sum(axis=0) + penalties[1]
-        step = np.stack([second * slopes[0], first * slopes[1]]) - both * slopes[::-1]
-        step /= first * second - both**2
-        for _ in range(MOST_HALVINGS):
-            found = loss(curves - step)
-            rises = found > least
-            if not rises.any():
-                break
-            step[:, rises] /= 2
-        step[:, rises] = 0.0
-        curves, least = curves - step, np.where(rises, least, found)
-        if np.abs(step).max(initial=0.0) < SMALL_STEP:
-            break
-    return curves
+    start = np.broadcast_to(centre, shape).ravel()
+    found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", options=PRECISION)
+    return found.x.reshape(shape)
 
 
 def read_logits(dist: LabelsetDistribution) -> Floats:
@@ -616,9 +635,8 @@ class ChainDependence(Recalibration):
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
             raise InputError(
-                "`dist` must be IndependentLabels for a ChainDependence, which adds dependence "
-                f"where there is none, got {type(dist).__name__}. Pass "
-                "`IndependentLabels(dist.marginals())`."
+                "`dist` must be IndependentLabels for a ChainDependence, got "
+                f"{type(dist).__name__}. Pass `IndependentLabels(dist.marginals())`."
             )
 
     def _learn(self, parts: list[Part]) -> tuple[Floats, Floats]:
@@ -769,3 +787,213 @@ def fit_recalibration(
         found = kind().fit_parts(dists, Ys, sample_weights)
     found.is_kept_ = found.gain_low_ > 0
     return found
+
+
+METHODS = ("auto", "dependence")
+
+
+class RecalibratedClassifier(LabelsetPredictor):
+    """Classifier with recalibrated joint probabilities, fitted to held-out predictions.
+
+    The recalibration is kept if it raises the log-likelihood of held-out labelsets; its `gate` says
+    by how much. Otherwise distributions stay unchanged.
+
+    Parameters
+    ----------
+    estimator
+        The model, as `as_distribution` takes it once it is fitted; a learner for one label, or None
+        for logistic regression, is put into `BinaryRelevance`.
+        It is fitted to all instances, and the recalibration learns from out-of-fold predictions. A
+        model in `sklearn.frozen.FrozenEstimator` stays as it is, and `PrecomputedProbabilities`
+        learns nothing: then the recalibration learns from all instances, which must be new to
+        whatever made the probabilities.
+    method
+        "auto": `LabelwiseCalibration` for independent labels, `TemperatureScaling` for chains and
+        trellises, `VoteSmoothing` for votes, as `AccuracyAwareClassifier` has it;
+        nothing for other kinds of distributions or fewer than 50 instances. "dependence": a
+        `ChainDependence` over the marginals of the model, for models that only say how
+        likely each label is. Or a recalibration, not fitted, e.g.
+        ``TemperatureScaling()``.
+    cv
+        Number of folds.
+    random_state
+        Seed of the folds; an int makes them the same in every call.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted model.
+    recalibration_
+        The fitted recalibration with `is_kept_`, `gain_`, `gain_low_` and `gain_high_`; printed, it
+        says so in a sentence. None where "auto" has nothing to fit.
+    classes_
+        [0, 1] for each label, or the two values of a vector Y.
+    label_names_
+        The columns of a DataFrame Y, otherwise None.
+
+    See Also
+    --------
+    AccuracyAwareClassifier : Recalibrates by itself (`recalibration="auto"`).
+    TemperatureScaling : One temperature for a whole distribution.
+    LabelwiseCalibration : Platt scaling of each label.
+
+    Notes
+    -----
+    Recalibration is fitted by cross-fitting (out-of-fold predictions), so that no row calibrates
+    its own prediction.
+
+    Examples
+    --------
+    The output of a neural network for labelled instances, here of two labels that come together:
+
+    >>> import numpy as np
+    >>> from labelsure import PrecomputedProbabilities, RecalibratedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.uniform(0.2, 0.8, (400, 1)) * [1.0, 1.0]
+    >>> Y = (rng.random((400, 1)) < P).astype(int)
+    >>> model = RecalibratedClassifier(PrecomputedProbabilities(), "dependence").fit(P, Y)
+    >>> model.recalibration_.is_kept_, round(model.recalibration_.gain_, 1)
+    (True, 0.6)
+    >>> model.predict_distribution(P)
+    ChainMixture(n_samples=400, n_labels=2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        method: str | Recalibration = "auto",
+        *,
+        cv: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model, unless it is frozen, and recalibrate what it predicts.
+
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the model takes them.
+        y
+            Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
+            sparse, or a list of label names for each instance; or a vector of two classes, which
+            is the case of one label.
+        sample_weight
+            (n,) weights of the instances, for the model and the recalibration. A weight of 0 is as
+            if the instance was not there.
+        """
+        model = self._model()
+        self._check_parameters(model)
+        index, settled = index_of_batch(X, y), is_settled(model)
+        X, truth = read_instances(X, y, model)
+        (X,) = indexable(X)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
+        y, weights = shape_for_estimator(truth, X, with_names=True), None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, count_rows(X), index)
+            if not settled:
+                check_takes_weights(model)
+            rows = np.flatnonzero(weights > 0)
+            X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
+        everything = np.arange(count_rows(X))
+        self.estimator_ = self._fit_model(X, y, None if settled else weights, everything)
+        fits = [(self.estimator_, everything)]
+        if not settled:
+            seed = make_random_state(self.random_state).randint(MAX_SEED)
+            folds = KFold(min(self.cv, len(everything)), shuffle=True, random_state=seed)
+            fits = [
+                (self._fit_model(X, y, weights, train), others)
+                for train, others in folds.split(everything)
+            ]
+        dists = [self._ask(fitted, take_rows(X, rows)) for fitted, rows in fits]
+        Y = y[:, np.newaxis] if truth.is_vector else y
+        known = [take_rows(Y, rows) for _, rows in fits]
+        given = None if weights is None else [weights[rows] for _, rows in fits]
+        with one_blas_thread():
+            self.recalibration_ = fit_recalibration(self._recalibration(), dists, known, given)
+        self.label_names_ = dists[0].label_names
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return the recalibrated P(Y given x) of each instance.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+
+        Returns
+        -------
+        LabelsetDistribution
+            n distributions, with the index of X.
+        """
+        check_is_fitted(self, "recalibration_")
+        refuse_masked(X, "X")
+        return self._distribution_of_checked(X)._with_index(index_of(X))
+
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x); the model checks the instances."""
+        dist = self._ask(self.estimator_, X)
+        return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
+
+    def _model(self) -> Any:
+        """Return the model; a learner for one label is fitted to each of them."""
+        if self.estimator is None or _is_for_one_label(self.estimator):
+            return BinaryRelevance(self.estimator, random_state=self.random_state)
+        return self.estimator
+
+    def _wrapped_estimator(self) -> Any:
+        return self._model()
+
+    def _fit_model(self, X: Any, y: Any, weights: Floats | None, rows: Indices) -> Any:
+        model = clone(self._model())  # a frozen one stays as it is
+        X, y = take_rows(X, rows), take_rows(y, rows)
+        argument = find_weight_argument(model)
+        given = {} if weights is None or argument is None else {argument: weights[rows]}
+        with name_missing_classes(model, y, self.label_names_):
+            return model.fit(X, y, **given)
+
+    def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
+        """Return what a fitted model says; of each label alone, where dependence is learned."""
+        inner = getattr(fitted, "estimator", None)  # of a frozen one
+        knows_names = hasattr(fitted, "label_names_") or hasattr(inner, "label_names_")
+        dist = as_distribution(fitted, X, label_names=None if knows_names else self.label_names_)
+        of_labels = isinstance(self._recalibration(), ChainDependence)
+        if isinstance(dist, IndependentLabels) or not of_labels:
+            return dist
+        return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
+
+    def _recalibration(self) -> Any:
+        return ChainDependence() if self.method == "dependence" else self.method
+
+    def _check_parameters(self, model: Any) -> None:
+        if isinstance(self.method, str):
+            read_choice(self.method, "method", METHODS)
+        elif not isinstance(self.method, Recalibration):
+            raise InputError(
+                '`method` must be "auto", "dependence" or a recalibration such as '
+                f"TemperatureScaling(), got {self.method!r}."
+            )
+        read_whole_number(self.cv, "cv", 2)
+        if isinstance(model, type) or not hasattr(model, "get_params"):
+            raise InputError(
+                f"`estimator` must be a model, got {model!r}. For probabilities use "
+                "`PrecomputedProbabilities()` and pass them as X."
+            )
+
+
+def _is_for_one_label(model: Any) -> bool:
+    """Whether a classifier says of itself that it does not take several labels."""
+    if isinstance(model, (type, FrozenEstimator)) or not hasattr(model, "__sklearn_tags__"):
+        return False
+    tags = get_tags(model)
+    known = tags.classifier_tags
+    return known is not None and not (known.multi_label or tags.target_tags.multi_output)

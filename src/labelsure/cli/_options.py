@@ -70,7 +70,11 @@ OPTIONS = {
     "name": argument(str, "NAME", "One of `labelsure data list`."),
     "out": option(Path, "--out -o", "The file of the model.", REQUIRED),
     # Tables
-    "labels": option(str, "--labels", "Label columns, with commas; patterns are allowed."),
+    "labels": option(
+        str,
+        "--labels",
+        'Label columns, with commas; patterns work, "quotes" hold a name with a comma.',
+    ),
     "label_column": option(str, "--label-column", "A column with the names of labels instead."),
     "sep": option(str, "--label-sep", "Between names of labels in one cell, e.g. ';'."),
     "csv_sep": option(str, "--csv-sep", "Between values of CSV, in and out; found by default."),

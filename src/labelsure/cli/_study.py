@@ -197,15 +197,12 @@ def _print_summary(run: StudyRun) -> None:
     for name, failure in run.failures.items():
         make_console().print(f"FAILED {name}: {first_line(failure['message'])}", style="red")
     counted = f"{run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
-    n_files = {
-        name: sum(path.is_file() for path in (run.folder / name).glob("*"))
-        for name in ("tables", "figures")
-    }
     print_facts(
         [
             ("Cells", f"{counted}; {run.seconds:.0f} s"),
             ("Scores", str(run.folder / "scores.parquet")),
-            *((name.title(), f"{run.folder / name} ({n} files)") for name, n in n_files.items()),
+            ("Tables", str(run.folder / "tables" / "README.md")),
+            ("Figures", str(run.folder / "figures")),
             ("Failures", str(run.folder / "failures.json") if run.failures else ""),
             ("Next", quote("study", "report", run.folder, "--out", "study.html")),
         ]

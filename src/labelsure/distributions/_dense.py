@@ -154,8 +154,20 @@ class DenseDistribution(LabelsetDistribution):
     def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
         if metric in SIMPLE:
             return super()._expected(metric, guesses, empty)
-        columns = [self._expected_of_all([metric], Y, empty)[0] for Y in each_guess(guesses)]
-        return Expected.exactly(np.stack(columns, axis=1))
+        return self._expected_each([metric], guesses, empty)[0]
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        others = [metric for metric in metrics if metric not in SIMPLE]
+        columns = [self._expected_of_all(others, Y, empty) for Y in each_guess(guesses)]
+        values = {m: np.stack(one, axis=1) for m, *one in zip(others, *columns, strict=True)}
+        return [
+            Expected.exactly(values[metric])
+            if metric in values
+            else self._expected(metric, guesses, empty)
+            for metric in metrics
+        ]
 
     def _expected_of_all(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
@@ -398,8 +410,7 @@ class DenseBlocks(LabelsetDistribution):
 
     def _probabilities(self) -> Floats:
         P = np.empty((len(self), 2**self.n_labels))
-        for rows, dense in self._blocks(0, len(self)):
-            P[rows] = dense._P
+        self._write(np.arange(len(self)), P)
         return P
 
     # What needs no joint.

@@ -272,34 +272,6 @@ class TrellisDistribution(LabelsetDistribution):
         self._conditionals = pack_conditionals(conditionals, positions)
         super().__init__(len(self._conditionals), n_labels, label_names)
 
-    @classmethod
-    def from_fitted(
-        cls,
-        conditionals: Floats,
-        parents: Sequence[Sequence[int]],
-        order: NDArray[np.integer[Any]],
-        label_names: Iterable[Any] | None = None,
-    ) -> Self:
-        """Return the distributions of a fitted model, whose parents and order were checked with it.
-
-        Parameters
-        ----------
-        conditionals
-            (n, L, columns) P(label = 1 | its parents) at all positions, 0 in columns that a label
-            with fewer parents does not need. Logits may overflow where features are extreme, so
-            these are still looked at.
-        parents, order, label_names
-            As for the class.
-        """
-        flat = conditionals.reshape(len(conditionals), -1)
-        check_unit_interval(flat, "conditionals", fix=FIX)
-        new = cls.__new__(cls)
-        new._order = order.astype(np.int64, copy=False)
-        new._keep_parents(parents)
-        new._conditionals = conditionals
-        LabelsetDistribution.__init__(new, len(conditionals), len(order), label_names)
-        return new
-
     def _keep_parents(self, positions: Sequence[Sequence[int]]) -> None:
         """Note which bit of the state each parent is."""
         self._memory = max((j - p for j, some in enumerate(positions) for p in some), default=1)

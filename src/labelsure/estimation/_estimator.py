@@ -17,18 +17,24 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._accuracy_model import (
     EXPECTED,
     FREQUENCY,
+    LabelsetFrequencies,
     RidgeModel,
     check_features,
     feature_matrix,
 )
-from labelsure.estimation._batch_estimates import BatchSums, Estimate, mean_interval
+from labelsure.estimation._batch_estimates import (
+    BatchSums,
+    Estimate,
+    few_labels_interval,
+    mean_interval,
+    read_few_labels,
+)
 from labelsure.estimation._label_estimates import (
+    DensityRatios,
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
 )
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._prevalence import DensityRatios
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
@@ -60,12 +66,12 @@ KINDS = {"mode": "the most probable labelsets", "given": "others, given as `Y_pr
 """What kinds of decisions are called in a sentence."""
 
 N_FOLDS = 5
-MIN_FOLDED = 20  # instances, below which folds would teach nothing
+MIN_FOLDED = 20  # rows, below which folds would teach nothing
 
-TOO_FEW = f"fewer than {MIN_ROWS} instances"
+TOO_FEW = f"fewer than {MIN_ROWS} rows"
 CROSS_FITTED = (
     "the model is cross-fitted, so that its calibration set was predicted by other models than the "
-    "one that predicts; hold instances out, e.g. by cv=0.4"
+    "one that predicts; hold rows out, e.g. by cv=0.4"
 )
 """Why a batch is not compared with the calibration set."""
 
@@ -176,7 +182,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             (n, L) what was predicted; None means the mode, or what the table was made for.
             `decide(dist, metric)` has the decisions with the highest expected accuracy.
         Y_train
-            (m, L) labelsets of the instances that the classifier was trained on, none of which are
+            (m, L) labelsets of the rows that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
             (`docs/dev/features.md`).
         """
@@ -195,7 +201,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         values = table.accuracy(metric, empty)
         if len(table) < 2:
             raise InputError(
-                f"At least two instances are needed to fit, got {len(table)}. A few hundred give "
+                f"At least two rows are needed to fit, got {len(table)}. A few hundred give "
                 "estimates worth having."
             )
         outside = (values < 0) | (values > 1)
@@ -224,7 +230,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _estimate_by_folds(self, features: Floats, values: Floats) -> Floats:
-        """Return the estimate of each instance by a model that was fitted to others, (n,)."""
+        """Return the estimate of each row by a model that was fitted to others, (n,)."""
         if len(values) < MIN_FOLDED:
             return self.model_.predict(features)
         folds = np.arange(len(values)) % N_FOLDS
@@ -326,8 +332,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if not labelled:
             view = self._view_table(table) if compares else None
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
-        from labelsure.estimation._few_labels import read_few_labels
-
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
         estimated = self.model_.predict(features[places])
@@ -337,8 +341,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
     ) -> Estimate:
         """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
-        from labelsure.estimation._few_labels import few_labels_interval
-
         found = few_labels_interval(
             sums, accuracy, estimated, share=self._share_of_estimates, level=level
         )
@@ -401,7 +403,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     ) -> Estimate:
         """Return the estimate of a batch of which `_sum_up` has seen every part."""
         if sums.n_samples == 0:
-            raise InputError("A batch must hold at least one instance, got none.")
+            raise InputError("A batch must hold at least one row, got none.")
         if shift == "weighted" and view is not None:
             weights = weigh_by_inputs(self._calibration_view(), view)
             estimated, accuracy = self._compare_estimates()
@@ -475,7 +477,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "model_"):
             raise NotFittedError(
                 "This AccuracyEstimator must be fitted first: call `fit(dist, Y_true)` with "
-                "labelled instances that the classifier has not seen."
+                "labelled rows that the classifier has not seen."
             )
         model: RidgeModel = self.model_
         return model
@@ -526,7 +528,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return replace(found, shift=test, untested=untested)
 
     def _compare_with_calibration(self, view: pd.DataFrame | None) -> tuple[ShiftTest | None, str]:
-        """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
+        """Test whether a batch is like the rows of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.

@@ -10,12 +10,22 @@ label where it is predicted and another where it is not. The four shared coeffic
 free; a ridge penalty draws offsets to 0, so that a rare label, of which little is known, goes by
 the others.
 
-Logits are rounded to a tenth. Then all that matters of a batch is how many instances each label
-has at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
+Logits are rounded to a tenth. Then all that matters of a batch is how many rows each label has
+at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
 changes a probability by at most 0.0125. What is uncertain, and drawn: the coefficients, by a
-bootstrap over the labelled instances (one Newton step for each replicate, with prior means drawn as
-well), and the truth. Labels of one instance are not independent; how much that widens an average
-over labels is measured on the residuals of the labelled instances.
+bootstrap over the labelled rows (one Newton step for each replicate, with prior means drawn as
+well), and the truth. Labels of one row are not independent; how much that widens an average
+over labels is measured on the residuals of the labelled rows.
+
+Prevalence alone (`DensityRatios`) can follow a label shift. On the calibration set a logistic
+regression on the logit of label j's probability gives its log-odds; less those of its prevalence
+there, they are the log of the density ratio r(x) = p(x given y_j = 1) / p(x given y_j = 0), which
+label shift leaves as it is. Of a batch with prevalence pi the likelihood is the product of pi r(x)
++ 1 - pi. Its maximum is where the EM algorithm of Saerens, Latinne and Decaestecker (2002) ends:
+the mean posterior probability is pi.
+
+The interval is for the share of the batch itself, by the delta method: the batch tells pi by its
+likelihood, less what its labels scatter around pi; and the density ratio is uncertain.
 """
 
 from __future__ import annotations
@@ -26,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 from scipy.sparse.linalg import splu
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.typing import (
@@ -233,7 +243,7 @@ class LabelCalibration:
         (replicates, 4 + 2 L) intercept, slope, predicted, frequency, then the offsets of each label
         where it is not predicted and where it is, all divided by their standard deviations.
     dispersions
-        By name of the average: how much the labels of one instance, which are not independent,
+        By name of the average: how much the labels of one row, which are not independent,
         widen its variance.
     """
 
@@ -257,7 +267,7 @@ class LabelCalibration:
         model.fit(vstack([design] * 2), is_true, np.concatenate([n_true, cells.counts - n_true]))
         probabilities = expit(design @ model.coef_[0])
         variances = cells.counts * probabilities * (1 - probabilities)
-        # Replicates: how often each instance is chosen beyond once moves the gradient from 0.
+        # Replicates: how often each row is chosen beyond once moves the gradient from 0.
         residuals = (Y_true - probabilities[cells.places]).ravel()
         starts = np.arange(0, residuals.size + 1, n_labels)
         scores = csr_array((residuals, cells.places.ravel(), starts)) @ design
@@ -270,7 +280,7 @@ class LabelCalibration:
         weights = _weigh_labels(cells, probabilities)
         squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
         alone = weights**2 @ cells.sum_by_group(variances)
-        # At least 1: residuals of the instances that were fitted to are a little too small.
+        # At least 1: residuals of the rows that were fitted to are a little too small.
         ratios = np.maximum(np.divide(squares, alone, out=np.ones(len(alone)), where=alone > 0), 1)
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
         return cls(table.label_names, frequencies, model.coef_ + steps, dispersions)
@@ -384,7 +394,99 @@ def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> L
             "labels, got a table when fitting, or none. Call `fit(dist, Y_true)`."
         )
     if len(dist) == 0:
-        raise InputError("A batch must hold at least one instance, got none.")
+        raise InputError("A batch must hold at least one row, got none.")
     known, n_known = calibration.label_names, len(calibration.frequencies)
     refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
     return calibration
+
+
+SMALLEST = 1e-6  # probability that is told from 0: its logit is -13.8
+CERTAINTY = np.array([0.01, 1.0])
+"""Of intercept 0 and slope 1, which say that the classifier is right: as if one such label had been
+seen, of the intercept a hundredth of one."""
+N_NEWTON, LARGEST_STEP, N_HALVINGS = 10, 2.0, 45
+WIDEST = 12.0  # logit of prevalences that are tried
+ASSUMPTION = "assumes label shift"
+
+
+@dataclass(frozen=True)
+class DensityRatios:
+    """How much more probable inputs are where a label is true, as learned from a calibration set.
+
+    Parameters
+    ----------
+    prevalence
+        (L,) of each label on the calibration set.
+    coefficients
+        (2, L) intercept and slope of the log-ratio, a line in the logit of what is predicted.
+    covariances
+        (3, L) variance of the intercept, covariance, variance of the slope.
+    label_names
+        One for each label, or None.
+    """
+
+    prevalence: Floats
+    coefficients: Floats
+    covariances: Floats
+    label_names: LabelNames
+
+    @classmethod
+    def fit(cls, marginals: Floats, truth: Labelsets, label_names: LabelNames) -> DensityRatios:
+        """Learn from probabilities and truth of a calibration set, (n, L) each."""
+        x = _logits(marginals)
+        start = np.repeat([[0.0], [1.0]], x.shape[1], axis=1)
+        line = start
+        for _ in range(N_NEWTON):
+            p = expit(line[0] + line[1] * x)
+            weights = p * (1 - p)
+            a, b, c = ((weights * x**k).sum(axis=0) for k in range(3))
+            a, c = a + CERTAINTY[0], c + CERTAINTY[1]
+            inverse = np.stack([c, -b, a]) / (a * c - b**2)
+            slopes = np.stack([(truth - p).sum(axis=0), ((truth - p) * x).sum(axis=0)])
+            slopes = slopes - CERTAINTY[:, np.newaxis] * (line - start)
+            step = np.stack(
+                [(inverse[:2] * slopes).sum(axis=0), (inverse[1:] * slopes).sum(axis=0)]
+            )
+            line = line + step / np.maximum(1.0, np.abs(step).max(axis=0) / LARGEST_STEP)
+        prevalence = (truth.sum(axis=0) + 0.5) / (len(truth) + 1)
+        # The intercept moves with the prevalence; what both have in common cancels in the ratio.
+        common = 1 / (len(truth) * prevalence * (1 - prevalence))
+        covariances = inverse - np.stack([common, 0 * common, 0 * common])
+        ratio = line - np.stack([logit(prevalence), 0 * prevalence])
+        return cls(prevalence, ratio, covariances, label_names)
+
+    def estimate(self, marginals: Floats, level: float) -> pd.DataFrame:
+        """Return the share of a batch's rows in which each label is true, with an interval."""
+        import pandas as pd
+
+        check_level(level)
+        x, n = _logits(marginals), len(marginals)
+        log_ratio = self.coefficients[0] + self.coefficients[1] * x
+        low, high = np.full((2, x.shape[1]), [[-WIDEST], [WIDEST]])
+        for _ in range(N_HALVINGS):
+            middle = (low + high) / 2
+            is_below = (expit(log_ratio + middle) - expit(middle)).mean(axis=0) > 0
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        found = expit(low)
+        inside = np.clip(found, 0.5 / n, 1 - 0.5 / n)  # where the likelihood has a curvature
+        ratio = np.exp(np.clip(log_ratio, -30, 30))
+        mixed = inside * ratio + 1 - inside
+        information = (((ratio - 1) / mixed) ** 2).sum(axis=0)
+        by_line = np.stack([(ratio / mixed**2 * x**k).sum(axis=0) for k in range(2)]) / information
+        products = np.stack([by_line[0] ** 2, 2 * by_line[0] * by_line[1], by_line[1] ** 2])
+        of_ratio = np.maximum((products * self.covariances).sum(axis=0), 0.0)
+        of_batch = np.maximum(1 / information - inside * (1 - inside) / n, 0.0)
+        margin = ndtri((1 + level) / 2) * (of_ratio + of_batch) ** 0.5
+        columns = {
+            "calibration": self.prevalence,
+            "prevalence": found,
+            "low": np.maximum(found - margin, 0.0),
+            "high": np.minimum(found + margin, 1.0),
+        }
+        names = show_names(self.label_names, x.shape[1])
+        table = pd.DataFrame(columns, index=pd.Index(names, name="label"))
+        return table.rename_axis(columns=ASSUMPTION)
+
+
+def _logits(marginals: Floats) -> Floats:
+    return logit(np.clip(marginals, SMALLEST, 1 - SMALLEST))

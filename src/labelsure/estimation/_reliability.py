@@ -31,9 +31,9 @@ class Reliability:
     table
         One row for each interval (low, high] of the estimate, the first with its lower end:
         `n_samples` in it, mean `estimated`, mean `accuracy`, and the interval of that mean from
-        `accuracy_low` to `accuracy_high`; missing where there are no instances.
+        `accuracy_low` to `accuracy_high`; missing where there are no rows.
     expected_calibration_error
-        The mean over instances of the distance between estimated and actual accuracy of their
+        The mean over rows of the distance between estimated and actual accuracy of their
         interval.
 
     Examples
@@ -60,7 +60,7 @@ class Reliability:
         return plot_reliability(self.table, shown if label is None else label, ax)
 
     def _repr_html_(self) -> str:
-        n_samples = count(int(self.table["n_samples"].sum()), "instance")
+        n_samples = count(int(self.table["n_samples"].sum()), "row")
         error = self.expected_calibration_error
         return make_html(f"Expected calibration error {error:.3f} ({n_samples}).", self.table)
 
@@ -125,7 +125,7 @@ def reliability(
     edges = _make_edges(bins)
     bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)
     n = np.bincount(bin_of, minlength=len(edges) - 1)
-    with np.errstate(invalid="ignore"):  # bins without instances
+    with np.errstate(invalid="ignore"):  # bins without rows
         means = [np.bincount(bin_of, values, len(n)) / n for values in (estimated, accuracy)]
         squares = np.bincount(bin_of, (accuracy - means[1][bin_of]) ** 2, len(n))
         low, high = wilson_interval(means[1], np.sqrt(squares / n), n, level)

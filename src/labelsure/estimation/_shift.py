@@ -25,9 +25,8 @@ from sklearn.linear_model import LogisticRegression
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
-from labelsure._runtime.warnings import warn
 from labelsure.distributions.candidates import full_name
-from labelsure.errors import InputError, NotEstimableError, ShiftWarning
+from labelsure.errors import InputError, NotEstimableError, ShiftWarning, warn
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.mean_tests import permutation_bound
@@ -46,7 +45,7 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
-NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
+NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
 
 RIDGE = 0.05  # on the correlations of columns and squares, which may be collinear
 N_PERMUTED = 199  # so that the smallest p-value is 0.005
@@ -60,17 +59,17 @@ N_NAMED = 3  # of what moved most, in a sentence
 N_REPLICATES = 200  # of the bootstrap
 
 LARGEST_WEIGHT = 30.0
-"""A kind of instance that is more frequent in the batch by this factor is hardly there among the
+"""A kind of row that is more frequent in the batch by this factor is hardly there among the
 labelled ones: larger weights are cut."""
 
 MIN_EFFECTIVE_SIZE = 50
-"""Of the weighted labelled instances: with fewer, the bootstrap itself cannot be trusted."""
+"""Of the weighted labelled rows: with fewer, the bootstrap itself cannot be trusted."""
 
 MAX_CUT_SHARE = 0.2
 """Of the batch, whose weights would be larger."""
 
 ASSUMPTION = "assumes covariate shift only"
-"""What a weighted estimate rests on: p(accuracy given what is seen of an instance) is unchanged."""
+"""What a weighted estimate rests on: p(accuracy given what is seen of a row) is unchanged."""
 
 
 def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
@@ -93,7 +92,7 @@ class ShiftTest:
         How often the difference would be as large if both came from one population; at least 0.005,
         which is the best of 200 permutations.
     n_reference, n_batch
-        How many instances were compared.
+        How many rows were compared.
     moved
         A row for each column that was compared: its mean in the `reference` and in the `batch`, and
         the `distance` of the two distributions (Kolmogorov and Smirnov's, from 0 to 1). What moved
@@ -242,7 +241,7 @@ class Separator:
 
     @classmethod
     def fit(cls, reference: Floats, batch: Floats) -> Separator:
-        """Learn from instances of both, (n, k) each."""
+        """Learn from rows of both, (n, k) each."""
         values = np.concatenate([reference, batch])
         start = cls(*_standardise(values), np.empty(0))
         model = LogisticRegression(C=1 / cls.PENALTY, solver="newton-cholesky", max_iter=200)
@@ -257,7 +256,7 @@ class Separator:
         return np.column_stack([scores, scores**2 - 1, np.ones(len(values))])
 
     def log_odds(self, values: Floats) -> Floats:
-        """Return the log-odds that instances are of the batch, (n,)."""
+        """Return the log-odds that rows are of the batch, (n,)."""
         return self.design(values) @ self.coefficients
 
 
@@ -294,12 +293,12 @@ def say_shift(test: ShiftTest | None, untested: str) -> str:
 
 
 def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
-    """Warn that a batch is not like the labelled instances, whose mean accuracy is given."""
+    """Warn that a batch is not like the labelled rows, whose mean accuracy is given."""
     question = ""
     if accuracy >= NEARLY_PERFECT:
         question = (
             f" Their mean accuracy of {accuracy:.3f} is nearly perfect: was the model trained on "
-            "some of them? Then new instances look different, and the estimate is too high."
+            "some of them? Then new rows look different, and the estimate is too high."
         )
     warn(
         f"Shift detected: the batch differs from the calibration set (AUC {test.auc:.2f}, p = "
@@ -312,14 +311,14 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each labelled instance counts for a batch.
+    """How much each labelled row counts for a batch.
 
     Parameters
     ----------
     values
         (n,) at least 0.
     replicates
-        (replicates, n) the same by resampled instances, times how often each was chosen.
+        (replicates, n) the same by resampled rows, times how often each was chosen.
     """
 
     values: Floats
@@ -327,12 +326,12 @@ class Weights:
 
     @property
     def effective_size(self) -> float:
-        """How many instances of equal weight would be worth as much."""
+        """How many rows of equal weight would be worth as much."""
         return float(self.values.sum() ** 2 / (self.values**2).sum())
 
 
 def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
-    """Return weights by which labelled instances look like a batch, or refuse."""
+    """Return weights by which labelled rows look like a batch, or refuse."""
     refuse_few_rows(len(batch))
     _, reference, others = _common_columns(known, batch)
     with one_blas_thread():
@@ -358,7 +357,7 @@ def refuse_few_rows(n_rows: int) -> None:
     """Refuse to weigh by a batch that says too little about itself."""
     if n_rows < MIN_ROWS:
         raise NotEstimableError(
-            f"A batch must have at least {MIN_ROWS} instances to see how it differs from the "
+            f"A batch must have at least {MIN_ROWS} rows to see how it differs from the "
             f"labelled ones, got {n_rows}. Take a larger batch, or label a few of it.",
             0.0,
         )
@@ -369,7 +368,7 @@ def _cut(log_weights: Floats) -> Floats:
 
 
 def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
-    """Return how often each instance of both samples is chosen, (replicates, n) each."""
+    """Return how often each row of both samples is chosen, (replicates, n) each."""
     rng = np.random.default_rng(0)
     left, right = (
         rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES).astype(np.float64)
@@ -379,7 +378,7 @@ def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
 
 
 def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: float) -> Floats:
-    """Return weights by resampled instances: one Newton step from the fitted separator each."""
+    """Return weights by resampled rows: one Newton step from the fitted separator each."""
     left, right = draw_counts(len(reference), len(batch))
     rows = separator.design(np.concatenate([reference, batch]))
     p = expit(rows @ separator.coefficients)
@@ -398,7 +397,7 @@ def weighted_interval(
     weights: Weights,
     level: float,
 ) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled instances, or refuse.
+    """Return the mean accuracy of a batch by weighted labelled rows, or refuse.
 
     Residuals are by how much these were more accurate than estimated, (n,).
     """
@@ -491,7 +490,7 @@ def shift_test(
             raise InputError(
                 "`reference` must be an estimator whose calibration set one model has predicted, "
                 "got one of cross-fitting: its models differ from the one that predicts, and the "
-                "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
+                "p-value would be too small. Hold rows out (cv=0.4), or compare two batches "
                 "of distributions."
             )
         known, other = reference._calibration_view(), reference._view(batch, Y_pred)
@@ -500,7 +499,7 @@ def shift_test(
     found = compare_views(known, other, random_state)
     if found is None:
         raise InputError(
-            f"Reference and batch must have at least {MIN_ROWS} instances each to be compared, got "
+            f"Reference and batch must have at least {MIN_ROWS} rows each to be compared, got "
             f"{len(known)} and {len(other)}."
         )
     return found

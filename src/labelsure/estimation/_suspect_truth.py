@@ -1,10 +1,10 @@
 """Labels whose truth does not fit their probabilities: columns in another order, labels left out.
 
-Measured on 516 calibration sets of 60, 100 and 300 instances of the nine sets, predicted by two
+Measured on 516 calibration sets of 60, 100 and 300 rows of the nine sets, predicted by two
 logistic regressions, forests and naive Bayes. False alarms: none for the order, 0.6% of the sets
 for labels that are never true. Detected: 40%, 68% and 82% of columns in a random or reversed order
 (by size), 13% to 20% of two columns that were swapped; 87% of labels without truth that are true in
-at least 10% of 100 or more instances, 57% of those that are true in at least 5%.
+at least 10% of 100 or more rows, 57% of those that are true in at least 5%.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure._runtime.warnings import warn
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.classifiers._adapters import ProbabilityWarning
+from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import show_names
 
@@ -47,7 +47,7 @@ def warn_of_suspect_truth(table: ScoreTable) -> None:
     if never.size:
         expected = marginals.sum(axis=0)[never[0]]
         warn(
-            f"{_list(names, never)} is never true in these {len(truth)} instances, "
+            f"{_list(names, never)} is never true in these {len(truth)} rows, "
             f"although the probabilities of {names[never[0]]!r} expect about {expected:.0f} of "
             "them. Check that these labels were annotated, or drop them.",
             ProbabilityWarning,
@@ -76,7 +76,7 @@ def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
 def find_better_order(marginals: Floats, truth: Labelsets) -> tuple[Indices, Indices]:
     """Return which columns of the probabilities fit which others of the truth; none if their own.
 
-    An order is chosen by one half of the instances and judged by the other, in both directions.
+    An order is chosen by one half of the rows and judged by the other, in both directions.
     """
     nothing = np.empty(0, dtype=np.intp)
     if not 2 <= truth.shape[1] <= MAX_LABELS:

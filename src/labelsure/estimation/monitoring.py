@@ -32,8 +32,7 @@ from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import BatchSums
-from labelsure.estimation._few_labels import read_few_labels
+from labelsure.estimation._batch_estimates import BatchSums, read_few_labels
 from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
@@ -165,6 +164,11 @@ def monitor(
             "`reference` must be given for a cross-fitted model, got None: nothing is "
             "known of the inputs that its one model sees. Pass a batch of usual "
             "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
+        )
+    if labels is not None and not isinstance(labels, Mapping):
+        raise InputError(
+            "`labels` must be a dict with (rows, Y_true, probability) for chunks, got a "
+            f"{type(labels).__name__}."
         )
     labelled = dict(labels or {})
     n_parts = (known is not None) + bool(labelled)

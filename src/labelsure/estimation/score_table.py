@@ -34,7 +34,6 @@ from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
     Counts,
-    Metric,
     MetricLike,
     check_metrics,
     counts,
@@ -81,7 +80,7 @@ MAX_JOINT_ROWS = 2000  # of a batch whose labels' probabilities come along with 
 N_LARGEST = 8  # probabilities of each row that are compared where labels are too many
 LARGEST = (*(f"largest probability {r + 1}" for r in range(N_LARGEST)), "sum of probabilities")
 
-CACHED = ("_profiles", "marginals")  # attributes that follow from the others
+CACHED = ("_profiles", "_marginals")  # attributes that follow from the others
 
 N_MARGINAL_DRAWS = 1000  # of chains with many labels: a standard error of at most 0.016
 
@@ -128,6 +127,7 @@ class ScoreTable:
     _compared_as: ScoreTable | None = None
     """The same rows as the final model predicts them, for shift tests; None: as they are here."""
     _dists: tuple[LabelsetDistribution, ...] = ()
+    _marginals: Floats | None = None
 
     def __init__(self, frame: pd.DataFrame) -> None:
         import pandas as pd
@@ -244,7 +244,7 @@ class ScoreTable:
             return None if values[0] is None else stack_rows(values)
 
         first, rules = tables[0], {table.decision_rule for table in tables}
-        return cls._make(
+        new = cls._make(
             {
                 name: np.concatenate([table._columns[name] for table in tables])
                 for name in first._columns
@@ -257,11 +257,19 @@ class ScoreTable:
             of_one_model=of_one_model or len(tables) == 1,
             _dists=tuple(dist for table in tables for dist in table._dists),
         )
+        if all(table._marginals is not None for table in tables):
+            new._marginals = np.concatenate([table.marginals for table in tables])
+        return new
+
+    def replace_joint(self, source: LabelsetDistribution) -> None:
+        """Keep the labels' probabilities, and in place of the joint what it was made from."""
+        self._marginals, self._dists = self.marginals, (source,)
 
     def with_columns(self, added: dict[str, Any]) -> Self:
         """Return the table with more columns, by name."""
         new = copy(self)
         new._columns = self._columns | {name: np.asarray(added[name]) for name in added}
+        new._marginals = self._marginals
         return new
 
     def _keep(self, estimated: Floats) -> ScoreTable:
@@ -288,12 +296,10 @@ class ScoreTable:
     def __getitem__(self, rows: Any) -> Self:
         """Return some rows of a table of one distribution, or of one without."""
         new = copy(self)
-        for name in CACHED:
-            vars(new).pop(name, None)
         new._columns = {name: values[rows] for name, values in self._columns.items()}
         new._n_rows = len(np.arange(len(self))[rows])
         new._dists = tuple(dist[rows] for dist in self._dists)
-        for name in ("decisions", "truth", "index"):
+        for name in ("decisions", "truth", "index", "_marginals"):
             values = getattr(self, name)
             setattr(new, name, None if values is None else values[rows])
         return new
@@ -385,10 +391,12 @@ class ScoreTable:
         """Return the most probable labelset of each row of a table of distributions, (n, L)."""
         return stack_rows([dist.mode() for dist in self._dists])
 
-    @cached_property
+    @property
     def marginals(self) -> Floats:
         """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""
-        return np.concatenate([calibration_marginals(dist) for dist in self._dists])
+        if self._marginals is None:
+            self._marginals = np.concatenate([calibration_marginals(d) for d in self._dists])
+        return self._marginals
 
     def _label_columns(self, most: int | None = None) -> dict[str, Floats]:
         """Return what a shift test compares of the labels: the probability of each.
@@ -454,23 +462,14 @@ class ScoreTable:
         -------
         numpy.ndarray of shape (n,)
         """
-        return self._expected(get_metric(metric), empty, "")
-
-    def true_expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the expected accuracy under the true distribution, which only simulated data has.
-
-        Parameters
-        ----------
-        metric
-            Name of a metric, or a function of (tp, fp, fn, tn).
-        empty
-            Value of Jaccard and F1 for two empty labelsets.
-
-        Returns
-        -------
-        numpy.ndarray of shape (n,)
-        """
-        return self._expected(get_metric(metric), empty, "true_")
+        known = get_metric(metric)
+        stored = self._column(f"expected_{known.name}")
+        if empty == 0 or not known.depends_on_empty:
+            return stored
+        is_empty = self.n_predicted() == 0
+        if not is_empty.any():
+            return stored
+        return np.where(is_empty, stored + empty * self._column("p_empty"), stored)
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decisions that maximise expected accuracy.
@@ -488,15 +487,6 @@ class ScoreTable:
         """
         metric = get_metric(metric)
         return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
-
-    def _expected(self, metric: Metric, empty: float, prefix: str) -> Floats:
-        stored = self._column(f"{prefix}expected_{metric.name}")
-        if empty == 0 or not metric.depends_on_empty:
-            return stored
-        is_empty = self.n_predicted() == 0
-        if not is_empty.any():
-            return stored
-        return np.where(is_empty, stored + empty * self._column(f"{prefix}p_empty"), stored)
 
     def _counts(self, prefix: str) -> Counts:
         tp, fp, fn, tn = (self._column(f"{prefix}{name}") for name in COUNTS)

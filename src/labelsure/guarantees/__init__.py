@@ -3,10 +3,9 @@
 May depend on `estimation` and what is below it.
 """
 
-from labelsure.guarantees._accept_curve import AcceptCurve, accept_curve
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, ListedLabelsets, RegionLabelsets
-from labelsure.guarantees._policy import AcceptPolicy, TargetWarning
+from labelsure.guarantees._policy import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
 
 __all__ = [
     "AcceptCurve",

@@ -24,8 +24,8 @@ MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, 
 class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
     """Predict the labels whose probability reaches a threshold.
 
-    `labelsure.decide` finds the best labelset of each instance from its whole distribution;
-    thresholds see single labels only. They are chosen on labelled instances that are new to the
+    `labelsure.decide` finds the best labelset of each row from its whole distribution;
+    thresholds see single labels only. They are chosen on labelled rows that are new to the
     classifier, for a metric. `docs/evidence/decisions.md` compares the two.
 
     Parameters
@@ -36,7 +36,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
           threshold;
         - "mean_size": one threshold, chosen so that predictions have as many labels on average as
           the truth;
-        - "top_k": the k most probable labels of every instance.
+        - "top_k": the k most probable labels of every row.
     metric
         What they are chosen for: "exact", "hamming", "jaccard", "f1", or a function of
         (tp, fp, fn, tn). "mean_size" does not use it but for `accuracy_`.
@@ -53,7 +53,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
     label_names_
         The labels that they were chosen for.
     accuracy_
-        The mean accuracy on the instances that it was fitted to.
+        The mean accuracy on the rows that it was fitted to.
 
     See Also
     --------
@@ -77,7 +77,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         self.empty = empty
 
     def fit(self, dist: LabelsetDistribution, Y_true: Any) -> Self:
-        """Choose thresholds on labelled instances that are new to the classifier.
+        """Choose thresholds on labelled rows that are new to the classifier.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         dist = check_distribution(dist)._with_dense_rows()
         true = dist.align(Y_true, "Y_true")
         if len(dist) == 0:
-            raise InputError("Thresholds need at least one labelled instance, got none.")
+            raise InputError("Thresholds need at least one labelled row, got none.")
         labelled = _Labelled(dist.marginals(), true, metric, empty)
         chosen = RULES[self.rule](labelled)
         self.label_names_, self.n_labels_ = dist.label_names, dist.n_labels
@@ -182,7 +182,7 @@ def _list_cuts(probabilities: Floats) -> tuple[Floats, Integers]:
 
 
 def _choose_one(labelled: _Labelled) -> Floats:
-    """As the threshold falls, one label after another joins its instance's prediction."""
+    """As the threshold falls, one label after another joins its row's prediction."""
     falling, values = labelled.in_order()
     threshold, _ = _find_best_cut(falling.ravel(), np.diff(values, axis=1).ravel())
     return np.full(falling.shape[1], threshold)

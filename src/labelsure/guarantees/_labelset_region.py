@@ -67,9 +67,9 @@ def threshold_for_coverage(values: Floats, coverage: float) -> float:
 
 
 def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[float, float]:
-    """Return between which coverages the one that these instances lead to lies.
+    """Return between which coverages the one that these rows lead to lies.
 
-    Over new instances, the coverage is a random number: it depends on the labelled instances and
+    Over new rows, the coverage is a random number: it depends on the labelled rows and
     has a Beta distribution, whatever the model.
 
     Examples
@@ -88,9 +88,9 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
 def threshold_for_recall(values: Floats, recall: float) -> float:
     """Return the highest threshold at which few enough true labels are missed.
 
-    A true label is missed where its value is below the threshold. The share of an instance's true
+    A true label is missed where its value is below the threshold. The share of a row's true
     labels that is missed is a loss between 0 and 1 that only rises with the threshold, so that its
-    mean over new instances is at most 1 - recall if, over n labelled ones, n / (n + 1) times their
+    mean over new rows is at most 1 - recall if, over n labelled ones, n / (n + 1) times their
     mean plus 1 / (n + 1) is (conformal risk control, Angelopoulos and others).
 
     Examples
@@ -116,7 +116,7 @@ SLACK = 16 * _limits.TIE
 ways. Where it matters a labelset is in the region, which only raises the coverage."""
 
 FEW = 64  # labelsets of a region by which labels are closed; larger ones leave all labels open
-COUNTED = 1000  # labelsets of an instance that are counted one by one where there is no other way
+COUNTED = 1000  # labelsets of a row that are counted one by one where there is no other way
 LARGEST_EXPONENT = 1023  # of a power of 2 that is a number
 LEAST_LOG = -700.0  # of a probability that is a number above 0
 FIRST_LISTED = 16  # each further round lists four times as many
@@ -124,7 +124,7 @@ FIRST_LISTED = 16  # each further round lists four times as many
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedLabelsets:
-    """The labelsets of regions, each instance's most probable ones first.
+    """The labelsets of regions, each row's most probable ones first.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class ListedLabelsets:
         return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={listed})"
 
     def of(self, row: int) -> tuple[Labelsets, Floats]:
-        """Return the labelsets of one instance, (k, L), and their probabilities, (k,)."""
+        """Return the labelsets of one row, (k, L), and their probabilities, (k,)."""
         starts = self.labelsets.starts
         some = slice(starts[row], starts[row + 1])
         return self.labelsets.rows[some], self.labelsets.weights[some]
@@ -153,7 +153,7 @@ class ListedLabelsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionLabelsets(PartialLabelsets):
-    """Certain and possible labels of each instance, and the labelsets of its region.
+    """Certain and possible labels of each row, and the labelsets of its region.
 
     What `LabelsetRegion.predict` returns: everything of `labelsure.PartialLabelsets`, and how many
     labelsets there are. With score="labels" these are all combinations of the open labels. With
@@ -190,7 +190,7 @@ class RegionLabelsets(PartialLabelsets):
         Parameters
         ----------
         max_labelsets
-            Of an instance at most. A region can hold billions: then these are its most probable
+            Of a row at most. A region can hold billions: then these are its most probable
             ones, and `is_complete` says so.
         """
         limit = read_whole_number(max_labelsets, "max_labelsets")
@@ -227,19 +227,19 @@ class RegionLabelsets(PartialLabelsets):
         return self._counts[1]
 
     def contains(self, Y: Any) -> Mask:
-        """Say whether a labelset is in the region of its instance, (n,): the mean is the coverage.
+        """Say whether a labelset is in the region of its row, (n,): the mean is the coverage.
 
         Parameters
         ----------
         Y
-            One labelset for each instance, as for `align`.
+            One labelset for each row, as for `align`.
         """
         if self.source is None or self.log_thresholds is None:
             return self.agrees(Y)
         return np.asarray(self.source.log_prob(self.align(Y)) >= self.log_thresholds)
 
     def to_frame(self, *, sep: str | None = None, count: bool = True) -> pd.DataFrame:
-        """Return the names of certain, possible and open labels as a table, a row an instance.
+        """Return the names of certain, possible and open labels as a table, one row each.
 
         Parameters
         ----------
@@ -319,13 +319,13 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     """Conformal prediction sets: labels that are certain and possible, with a stated coverage.
 
     With a `coverage`, labels are closed (certain or ruled out) where they can be, so that with at
-    least that probability all closed labels of a new instance are right, whatever the model: a poor
+    least that probability all closed labels of a new row are right, whatever the model: a poor
     one leaves more labels open. With a `recall`, the possible labels hold on average at least that
     share of the true ones.
 
     The calibration set must be new to the model, kept for this alone, and of the same population as
-    new instances. What is stated holds on average over new instances and over calibration sets; it
-    does not hold for every single kind of instance.
+    new rows. What is stated holds on average over new rows and over calibration sets; it
+    does not hold for every single kind of row.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         dist
-            Distributions of instances that are new to the model that made them.
+            Distributions of rows that are new to the model that made them.
         Y_true
             What is true of them.
         groups
@@ -404,7 +404,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         source = self._source(dist)
         truth = source.align(Y_true)
         if len(truth) == 0:
-            raise InputError("A region needs at least one labelled instance, got none.")
+            raise InputError("A region needs at least one labelled row, got none.")
         label_names = source.label_names
         if label_names is None and not isinstance(Y_true, np.ndarray):
             label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
@@ -436,7 +436,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         *,
         coverage: float | None = None,
     ) -> RegionLabelsets:
-        """Return the certain and the possible labels of each instance.
+        """Return the certain and the possible labels of each row.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""`AcceptPolicy`: selective prediction with an accuracy guarantee."""
+"""Selective prediction: `AcceptPolicy` with an accuracy guarantee, `accept_curve` without one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.arguments import read_choice, read_number
-from labelsure._runtime.notebook import ShownBySentence
+from labelsure._runtime.notebook import ShownBySentence, count, make_html
+from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats, Indices, Mask
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError
+from labelsure.errors import InputError, warn
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
 from labelsure.labelsets.rows import OPEN, index_of
-from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
+from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest, wilson_interval
 from labelsure.metrics.partial import PartialLabelsets
+from labelsure.metrics.registry import check_level
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
@@ -46,11 +48,11 @@ def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
 def check_groups(
     groups: Any, index: Any, n_samples: int, beside: str = "`score`"
 ) -> NDArray[np.str_]:
-    """Return the group of each instance by name, in the order of an index, or refuse them."""
+    """Return the group of each row by name, in the order of an index, or refuse them."""
     names = np.asarray(align_values(groups, index, name="groups", beside=beside))
     if names.shape != (n_samples,):
         raise InputError(
-            f"`groups` must have one entry for each of the {n_samples} instances, got shape "
+            f"`groups` must have one entry for each of the {n_samples} rows, got shape "
             f"{names.shape}."
         )
     return read_groups(names)
@@ -59,7 +61,7 @@ def check_groups(
 def check_known_groups(
     groups: Any, known: Mapping[str, Any] | None, index: Any, n_samples: int, beside: str
 ) -> NDArray[np.str_] | None:
-    """Return the group of each instance, one of those of `fit`; None where `fit` had none."""
+    """Return the group of each row, one of those of `fit`; None where `fit` had none."""
     if (groups is None) != (known is None):
         raise InputError(
             "`groups` must be given just as to `fit`, got "
@@ -140,165 +142,8 @@ def find_passed(
     return passed
 
 
-ENOUGH = 10  # accepted instances whose mean is worth projecting from
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A threshold and what is known of it.
-
-    Parameters
-    ----------
-    threshold
-        Accept scores of at least this; infinite if no threshold passes.
-    share
-        The share of the labelled instances that it accepts.
-    bound
-        What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
-        passes.
-    message
-        All of it in a sentence.
-    """
-
-    threshold: float
-    share: float
-    bound: float
-    message: str
-
-
-@dataclass(frozen=True)
-class LabelledScores:
-    """Scores of predictions, and how accurate these came out.
-
-    Parameters
-    ----------
-    scores, accuracies
-        (n,) in an order that has nothing to do with their values.
-    """
-
-    scores: Floats
-    accuracies: Floats
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def __getitem__(self, rows: Indices | Mask) -> LabelledScores:
-        return LabelledScores(self.scores[rows], self.accuracies[rows])
-
-    def accepted(self, threshold: float) -> Floats:
-        """Return the accuracies of what a threshold accepts."""
-        return self.accuracies[self.scores >= threshold]
-
-
-def choose_for_share(
-    labelled: LabelledScores, wanted: float, confidence: float, test: MeanTest
-) -> Choice:
-    """Return the highest threshold that accepts at least this share, ties apart.
-
-    The threshold is the score of one instance, and the others above it are a sample of what it will
-    accept. That instance is no part of the sample: it was chosen for its score. Where others have
-    the same score, which of them come to be accepted would depend on how many are above, and the
-    sample would not be one of what is accepted: only scores strictly above are. Of scores that are
-    tied at the very top all are accepted.
-    """
-    if len(labelled) == 0:
-        raise InputError("A share needs at least one labelled instance, got none.")
-    n_accepted = math.ceil(wanted * len(labelled))
-    last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
-    threshold = float(labelled.scores[last])
-    is_tied, is_above = labelled.scores == threshold, labelled.scores > threshold
-    referred = ""
-    if is_tied.sum() > 1 and is_above.any():
-        referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
-        threshold = float(np.nextafter(threshold, np.inf))
-        is_sample = is_above
-        share = float(is_above.mean())
-    else:
-        is_sample = is_tied | is_above
-        share = float(is_sample.mean())
-        is_sample[last] = False
-    bound = test.lower_bound(labelled.accuracies[is_sample], 1 - confidence)
-    message = (
-        f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
-        f"their mean accuracy is at least {bound:.3f} at {100 * confidence:g}% confidence "
-        f"(calibration set, n = {len(labelled):,}).{referred}"
-    )
-    return Choice(threshold, share, bound, message)
-
-
-def place_tests(grid: Floats | None, target: float) -> tuple[Floats, Indices]:
-    """Return thresholds, and where sequences of tests start."""
-    if grid is None:
-        return GRID, find_starts(GRID, target)
-    return grid, np.arange(len(grid))
-
-
-def choose_for_target(
-    labelled: LabelledScores, target: float, confidence: float, test: MeanTest, own: Floats | None
-) -> Choice:
-    """Return the lowest threshold that is proved to reach the target."""
-    grid, starts = place_tests(own, target)
-    single = (1 - confidence) / len(starts)
-
-    def p_value(i: int) -> float:
-        return test.p_value(labelled.accepted(grid[i]), target, single)
-
-    passed = find_passed(p_value, len(grid), starts, 1 - confidence)
-    if passed.any():
-        threshold = float(grid[np.argmax(passed)])
-        share = len(labelled.accepted(threshold)) / len(labelled)
-        message = (
-            f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
-            f"at least {target:g} at {100 * confidence:g}% confidence (calibration set, "
-            f"n = {len(labelled):,}). {share:.1%} of predictions are accepted."
-        )
-        return Choice(threshold, share, target, message)
-    parts = [labelled.accepted(grid[entry]) for entry in starts]
-    means = [float(part.mean()) for part in parts if len(part) >= ENOUGH]
-    reason = f"fewer than {ENOUGH} of them have scores near {target:g} or above"
-    if means:
-        reason = f"where the tests begin, accepted rows have a mean accuracy of {max(means):.3f}"
-    message = (
-        f"Cannot show a mean accuracy of {target:g} at {100 * confidence:g}% confidence with "
-        f"{len(labelled):,} calibration rows: {reason}. "
-        f"{_advise(labelled, target, confidence, test, own)}"
-    )
-    return Choice(math.inf, 0.0, math.nan, message)
-
-
 N_BOOTSTRAP, OFTEN = 50, 0.9  # refits of a policy, and which part must pass to be within reach
 LOWER_CONFIDENCES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
-
-
-def _advise(
-    labelled: LabelledScores, target: float, confidence: float, test: MeanTest, own: Floats | None
-) -> str:
-    """Say which lower target, and which lower confidence, a set like this would reach."""
-
-    def is_reached(target: float, confidence: float) -> bool:
-        """Return whether most refits pass: some starting point at its own level."""
-        grid, starts = place_tests(own, target)
-        error = (1 - confidence) / len(starts)
-        rng, n, n_reached = np.random.default_rng(0), len(labelled), 0
-        for _ in range(N_BOOTSTRAP if n else 0):
-            drawn = labelled[rng.integers(n, size=n)]
-            parts = (drawn.accepted(grid[i]) for i in starts)
-            n_reached += any(test.p_value(part, target, error) <= error for part in parts)
-        return n_reached >= OFTEN * N_BOOTSTRAP
-
-    hundredths = range(1, math.ceil(100 * target - 1e-9))
-    highest = bisect_left(hundredths, True, key=lambda k: not is_reached(k / 100, confidence))
-    lower = (level for level in LOWER_CONFIDENCES if level < confidence)
-    level = next((level for level in lower if is_reached(target, level)), None)
-    reached = [f"{highest / 100:g} at {100 * confidence:g}% confidence"] if highest else []
-    reached += [f"{target:g} at {100 * level:g}% confidence"] if level else []
-    if not reached:
-        return "No lower target or confidence is within reach: label more rows, or improve scores."
-    return (
-        f"Within reach of so many rows: {', '.join(reached)} ({OFTEN:.0%} of {N_BOOTSTRAP} "
-        "bootstrap refits pass). Fit it to new rows, or choose by `path()`, which allows looking."
-    )
-
 
 N_SHARES = 10  # of a path: its thresholds accept a tenth more each
 
@@ -320,7 +165,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
     With a `target`, the policy chooses the lowest threshold that passes a test: with probability at
     least `confidence` over the calibration set, accepted predictions have a mean accuracy of at
-    least `target`, in expectation over new instances of the same population (not in every batch).
+    least `target`, in expectation over new rows of the same population (not in every batch).
     With a `share` it accepts that share, and `bound_` is a lower confidence bound on their mean
     accuracy.
 
@@ -334,7 +179,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         Probability, over the draw of the calibration set, that the guarantee holds.
     outcome
         "bounded" for accuracies anywhere in [0, 1]; "binary" for exact match, where an exact
-        test needs fewer instances.
+        test needs fewer rows.
     grid
         The thresholds to consider, fixed before any accuracy is seen. None means hundredths, tested
         from the target on downwards, as suits estimated accuracies. Scores of another kind need a
@@ -413,12 +258,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, score: ArrayLike, accuracy: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Find the threshold on labelled instances.
+        """Find the threshold on labelled rows.
 
         Parameters
         ----------
         score
-            (n,) e.g. estimated accuracies, by a model that has not seen these instances.
+            (n,) e.g. estimated accuracies, by a model that has not seen these rows.
         accuracy
             (n,) accuracies that came out, in [0, 1].
         groups
@@ -427,17 +272,18 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """
         self.check_parameters()
         scores, values = read_scored(score, accuracy)
-        MEAN_TESTS[self.outcome].check(values)
-        labelled = LabelledScores(scores, values)
+        self._test.check(values)
         self.policies_: dict[str, AcceptPolicy] | None
         self.share_: float
         if groups is None:
-            self._fit_shuffled(self._shuffle(labelled))
+            self._fit_in_random_order(scores, values)
         else:
             names = check_groups(groups, index_of(score), len(scores))
-            parts: dict[str, AcceptPolicy] = fit_by_group(
-                self, names, lambda part, rows: part._fit_shuffled(self._shuffle(labelled[rows]))
-            )
+
+            def fit(part: AcceptPolicy, rows: Indices) -> None:
+                part._fit_in_random_order(scores[rows], values[rows])
+
+            parts: dict[str, AcceptPolicy] = fit_by_group(self, names, fit)
             self.policies_ = parts
             n_accepted = sum(part.share_ * part.n_samples_ for part in parts.values())
             self.share_ = n_accepted / max(self.n_samples_, 1)
@@ -547,21 +393,19 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             parts = {name: policy.path() for name, policy in self.policies_.items()}
             table = pd.concat(parts, names=["group"]).reset_index(level="group")
             return table.reset_index(drop=True)
-        labelled = LabelledScores(self.scores_, self.accuracies_)
-        if len(labelled) == 0:
-            raise InputError("A path needs at least one labelled instance, got none.")
+        if self.n_samples_ == 0:
+            raise InputError("A path needs at least one labelled row, got none.")
         if self.grid is None:
-            ranked = np.sort(labelled.scores)[::-1]
-            ranks = len(labelled) * np.arange(1, N_SHARES) // N_SHARES
+            ranked = np.sort(self.scores_)[::-1]
+            ranks = self.n_samples_ * np.arange(1, N_SHARES) // N_SHARES
             thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
         else:
             thresholds = check_grid(self.grid)[::-1]
-        error, test = (1 - self.confidence) / len(thresholds), MEAN_TESTS[self.outcome]
-        rows = []
+        error, rows = (1 - self.confidence) / len(thresholds), []
         for threshold in np.unique(thresholds)[::-1]:
-            values = labelled.accepted(threshold)
-            share, mean = values.size / len(labelled), values.mean() if values.size else np.nan
-            rows.append((threshold, share, mean, test.lower_bound(values, error)))
+            values = self._accepted(threshold)
+            share, mean = values.size / self.n_samples_, values.mean() if values.size else np.nan
+            rows.append((threshold, share, mean, self._test.lower_bound(values, error)))
         return pd.DataFrame(rows, columns=["threshold", "share", "mean", "bound"])
 
     table = path
@@ -581,27 +425,257 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             read_number(self.share, "share", 0, 1, ends="(]")
         read_choice(self.outcome, "outcome", MEAN_TESTS)
 
-    def _shuffle(self, labelled: LabelledScores) -> LabelledScores:
-        """Put instances in random order, which depends on nothing but their number."""
-        return labelled[np.random.default_rng(self.random_state).permutation(len(labelled))]
+    @property
+    def _test(self) -> MeanTest:
+        return MEAN_TESTS[self.outcome]
 
-    def _fit_shuffled(self, labelled: LabelledScores) -> None:
-        """Find the threshold of instances that are in random order."""
-        # Kept in this order: the bounds of a path rest on it.
-        self.scores_, self.accuracies_ = labelled.scores, labelled.accuracies
-        self.n_samples_, self.policies_ = len(labelled), None
-        chosen = self._choose()
-        self.threshold_ = chosen.threshold
-        self.share_ = chosen.share
-        self.bound_ = chosen.bound
-        self.message_: str = chosen.message
+    def _fit_in_random_order(self, scores: Floats, accuracies: Floats) -> None:
+        """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
+        order = np.random.default_rng(self.random_state).permutation(len(scores))
+        self.scores_, self.accuracies_ = scores[order], accuracies[order]
+        self.n_samples_, self.policies_ = len(scores), None
+        choose = self._choose_for_target if self.share is None else self._choose_for_share
+        self.threshold_, self.share_, self.bound_, self.message_ = choose()
 
-    def _choose(self) -> Choice:
-        """Return the threshold for the target, or for the share."""
-        test = MEAN_TESTS[self.outcome]
-        labelled = LabelledScores(self.scores_, self.accuracies_)
-        if self.share is not None:
-            return choose_for_share(labelled, self.share, self.confidence, test)
+    def _choose_for_share(self) -> tuple[float, float, float, str]:
+        """Return the highest threshold that accepts at least the share, ties apart.
+
+        The threshold is the score of one row, and the others above it are a sample of what it will
+        accept. That row is no part of the sample: it was chosen for its score. Where others have
+        the same score, which of them come to be accepted would depend on how many are above, and
+        the sample would not be one of what is accepted: only scores strictly above are. Of scores
+        that are tied at the very top all are accepted.
+        """
+        scores, n = self.scores_, self.n_samples_
+        if n == 0:
+            raise InputError("A share needs at least one labelled row, got none.")
+        last = int(np.argsort(-scores, kind="stable")[math.ceil(self.share * n) - 1])  # type: ignore[operator]
+        threshold = float(scores[last])
+        is_tied, is_above = scores == threshold, scores > threshold
+        is_sample, referred = is_tied | is_above, ""
+        share = float(is_sample.mean())
+        is_sample[last] = False
+        if is_tied.sum() > 1 and is_above.any():
+            referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
+            threshold = float(np.nextafter(threshold, np.inf))
+            is_sample, share = is_above, float(is_above.mean())
+        bound = self._test.lower_bound(self.accuracies_[is_sample], 1 - self.confidence)
+        message = (
+            f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
+            f"their mean accuracy is at least {bound:.3f} at {100 * self.confidence:g}% confidence "
+            f"(calibration set, n = {n:,}).{referred}"
+        )
+        return threshold, share, bound, message
+
+    def _choose_for_target(self) -> tuple[float, float, float, str]:
+        """Return the lowest threshold that is proved to reach the target."""
         target: float = self.target  # type: ignore[assignment]  # checked by `check_parameters`
-        own = None if self.grid is None else check_grid(self.grid)
-        return choose_for_target(labelled, target, self.confidence, test, own)
+        grid, starts = self._place_tests(target)
+        single = (1 - self.confidence) / len(starts)
+
+        def p_value(i: int) -> float:
+            return self._test.p_value(self._accepted(grid[i]), target, single)
+
+        passed = find_passed(p_value, len(grid), starts, 1 - self.confidence)
+        level = f"{100 * self.confidence:g}% confidence"
+        given = f"(calibration set, n = {self.n_samples_:,})"
+        if not passed.any():
+            message = f"No threshold reaches a mean accuracy of {target:g} at {level} {given}."
+            return math.inf, 0.0, math.nan, f"{message} {self._advise(target)}"
+        threshold = float(grid[np.argmax(passed)])
+        share = len(self._accepted(threshold)) / self.n_samples_
+        message = (
+            f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
+            f"at least {target:g} at {level} {given}. {share:.1%} of predictions are accepted."
+        )
+        return threshold, share, target, message
+
+    def _accepted(self, threshold: float, rows: Any = slice(None)) -> Floats:
+        """Return the accuracies of those rows that a threshold accepts."""
+        return self.accuracies_[rows][self.scores_[rows] >= threshold]
+
+    def _place_tests(self, target: float) -> tuple[Floats, Indices]:
+        """Return thresholds, and where sequences of tests start."""
+        if self.grid is None:
+            return GRID, find_starts(GRID, target)
+        grid = check_grid(self.grid)
+        return grid, np.arange(len(grid))
+
+    def _advise(self, target: float) -> str:
+        """Say which lower target, and which lower confidence, a set like this would reach."""
+        n = self.n_samples_
+
+        def is_reached(target: float, confidence: float) -> bool:
+            """Return whether most refits pass: some starting point at its own level."""
+            grid, starts = self._place_tests(target)
+            error = (1 - confidence) / len(starts)
+            rng, n_reached = np.random.default_rng(0), 0
+            for _ in range(N_BOOTSTRAP if n else 0):
+                rows = rng.integers(n, size=n)
+                parts = (self._accepted(grid[i], rows) for i in starts)
+                n_reached += any(self._test.p_value(part, target, error) <= error for part in parts)
+            return n_reached >= OFTEN * N_BOOTSTRAP
+
+        hundredths = range(1, math.ceil(100 * target - 1e-9))
+        own = self.confidence
+        highest = bisect_left(hundredths, True, key=lambda k: not is_reached(k / 100, own))
+        lower = (level for level in LOWER_CONFIDENCES if level < own)
+        level = next((level for level in lower if is_reached(target, level)), None)
+        reached = [f"{highest / 100:g} at {100 * own:g}% confidence"] if highest else []
+        reached += [f"{target:g} at {100 * level:g}% confidence"] if level else []
+        if not reached:
+            return "No lower target or confidence is within reach: label more rows."
+        return (
+            f"Within reach: {', or '.join(reached)}. Fit this to new rows, or choose a threshold "
+            "from `path()`."
+        )
+
+
+N_SHOWN = 10  # rows in a notebook, from the first to the last
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptCurve:
+    """The mean accuracy of what is accepted, from the most confident prediction on.
+
+    Parameters
+    ----------
+    table
+        One row for each distinct score, the highest first: `threshold` (accept scores of at least
+        this), `n_accepted`, `share` (of all), `accuracy` (mean over the accepted),
+        `spread` (their standard deviation) and `area` (the curve's mean up to this share).
+
+    Examples
+    --------
+    >>> from labelsure import accept_curve
+    >>> curve = accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0])
+    >>> round(curve.area, 3)
+    0.708
+    """
+
+    table: pd.DataFrame
+
+    @property
+    def area(self) -> float:
+        """The area under the whole curve: the higher, the better the order; NaN if it is empty."""
+        return float(self.table["area"].iloc[-1]) if len(self.table) else float("nan")
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return between what each mean accuracy lies, (low, high), one for each row.
+
+        Each interval holds for its own row, not for the whole curve at once.
+
+        Parameters
+        ----------
+        level
+            How often such an interval covers (Wilson's, with the variance that is there).
+        """
+        table = self.table
+        return wilson_interval(
+            table["accuracy"], table["spread"], table["n_accepted"], check_level(level)
+        )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        target: float | None = None,
+        label: str | None = None,
+        level: float = 0.95,
+    ) -> Axes:
+        """Draw the mean accuracy of the accepted against their share, with its uncertainty.
+
+        At the left end few are accepted: the band around the curve is wide there, and the stretch
+        with fewer than 30 is hatched.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; several curves can share it. None makes a new figure.
+        target
+            A mean accuracy to mark, and how many can be accepted for it. That is what happened on
+            these rows and guarantees nothing: `AcceptPolicy` does.
+        label
+            For the legend; None shows the area under the curve.
+        level
+            How often the band covers a mean.
+        """
+        shown = "nothing to accept" if self.table.empty else f"area {self.area:.3f}"
+        return plot_accept_curve(
+            self.table,
+            self.interval(level),
+            label=shown if label is None else label,
+            interval_label=f"{level:.0%} interval of the mean",
+            target=target,
+            ax=ax,
+        )
+
+    def _repr_html_(self) -> str:
+        if self.table.empty:
+            return make_html("An acceptance curve of no rows.")
+        last = len(self.table) - 1
+        some = self.table.iloc[np.unique(np.linspace(0, last, N_SHOWN).round().astype(int))]
+        n_samples = count(int(self.table["n_accepted"].iloc[-1]), "row")
+        return make_html(f"Area under the acceptance curve {self.area:.3f} ({n_samples}).", some)
+
+
+def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
+    """Compute the accuracy-rejection curve: mean accuracy against the share accepted.
+
+    Predictions with equal scores cannot be told apart and are accepted together: one row for each
+    distinct score. The curve is a step function: a row counts with the mean accuracy of the
+    smallest accepted set that it is in.
+
+    Parameters
+    ----------
+    score
+        (n,) any confidence, larger being surer.
+    accuracy
+        (n,) accuracies in [0, 1].
+
+    Returns
+    -------
+    AcceptCurve
+        With a `table`, the `area` under the curve, and `plot`.
+
+    See Also
+    --------
+    AcceptPolicy : A threshold with a guarantee.
+    reliability : Estimated against actual accuracy.
+
+    Notes
+    -----
+    Also called accuracy-rejection or risk-coverage curve: El-Yaniv and Wiener (2010), On the
+    foundations of noise-free selective classification, Journal of Machine Learning Research 11.
+
+    Examples
+    --------
+    >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).table.round(3)
+       threshold  n_accepted  share  accuracy  spread   area
+    0        0.9           1   0.25     1.000   0.000  1.000
+    1        0.5           3   0.75     0.667   0.471  0.778
+    2        0.1           4   1.00     0.500   0.500  0.708
+    """
+    import pandas as pd
+
+    score, accuracy = read_scored(score, accuracy)
+    order = np.argsort(-score, kind="stable")
+    ranked, total = score[order], np.cumsum(accuracy[order])
+    squares = np.cumsum(accuracy[order] ** 2)
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(score)])
+    n_accepted = last + 1
+    means = total[last] / n_accepted
+    variances = np.maximum(squares[last] / n_accepted - means**2, 0.0)  # rounding goes below 0
+    sizes = np.diff(n_accepted, prepend=0)
+    return AcceptCurve(
+        pd.DataFrame(
+            {
+                "threshold": ranked[last],
+                "n_accepted": n_accepted,
+                "share": n_accepted / max(len(score), 1),
+                "accuracy": means,
+                "spread": np.sqrt(variances),
+                "area": np.cumsum(sizes * means) / n_accepted,
+            }
+        )
+    )

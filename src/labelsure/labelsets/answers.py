@@ -18,8 +18,7 @@ import numpy as np
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
+from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.names import list_some, lists_names
 from labelsure.labelsets.rows import as_table, check_label_names, index_of
 
@@ -95,13 +94,13 @@ def scores_by_name(
         raise ValueError("a label has two scores")
     unknown = next((label for label in found if label not in label_names), None)
     if unknown is not None:
-        raise ValueError(f"the label {unknown!r} is none of the model's")
+        raise ValueError(f"the label {unknown!r} is unknown to the model")
     absent = next((label for label in label_names if label not in found), None)
     if absent is not None and missing is None:
         raise ValueError(
-            f"the label {absent!r} has no score; let the other system print the scores of all "
-            "labels, e.g. by top_k=None, or say how probable absent labels are by `floor`; in "
-            "files `sparse` says that rows list some of them"
+            f"the label {absent!r} has no score; print the scores of all labels, e.g. by "
+            "top_k=None, or give absent labels a probability by `floor`; in files `sparse` says "
+            "that rows list some of them"
         )
     return np.array([read_score(found.get(label, missing), label) for label in label_names])
 
@@ -280,7 +279,7 @@ def read_cell_of_votes(
         row[[places[name] for name in named if name in places]] = 1
         others = tuple(name for name in named if name not in places)
         if others and unknown == "refuse":
-            raise ValueError(f"the label {others[0]!r} of an answer is none of the known labels")
+            raise ValueError(f"the label {others[0]!r} of an answer is unknown to the model")
         odd += OddAnswers(n_unknown=bool(others), words=others)
     return rows, np.array([weight for _, weight in votes]), odd
 
@@ -334,8 +333,7 @@ def read_answers(
         names += tuple(word for word in names_in_answers(cells) if word not in names)
     if not names:
         raise InputError(
-            "`samples` must come with the names of the labels, got answers without any name. Pass "
-            "all labels as `label_names`."
+            "`samples` must name labels, got empty answers only. Pass all labels as `label_names`."
         )
     check_label_names(names, len(names))
     reasons, odd = dict[Any, str](), OddAnswers()

@@ -186,8 +186,8 @@ def read_labelsets(
         names = given.listed_names
         if not names:
             raise InputError(
-                f"`{name}` must name at least one label, got only empty labelsets. Pass the names "
-                "of all labels as `label_names`."
+                f"`{name}` must name at least one label, got only empty labelsets. Pass "
+                "`label_names`."
             )
     names = None if names is None else tuple(str(label) for label in names)
     rows = given.to_rows(names, beside="`label_names`", sparse=sparse)
@@ -239,9 +239,8 @@ class GivenLabelsets:
         if self.sets is not None:
             if label_names is None:
                 raise InputError(
-                    f"`{self.name}` lists names, and {beside} has none, so that nothing says which "
-                    "column is which label: pass `label_names=` or a frame there, or zeros and "
-                    f"ones as `{self.name}`."
+                    f"`{self.name}` lists names, and {beside} has none: pass `label_names=` or a "
+                    f"DataFrame there, or zeros and ones as `{self.name}`."
                 )
             return _rows_of(self.sets, label_names, self.name, sparse)
         rows = read_rows(self.values, self.name, sparse=sparse)
@@ -270,9 +269,8 @@ def align_pair(Y_true: Any, Y_pred: Any) -> tuple[Labelsets, Labelsets]:
         labels = tuple(sorted({*one.listed_names, *other.listed_names}))
         if not labels:
             raise InputError(
-                "`Y_true` or `Y_pred` must name a label, both list only empty labelsets, so that "
-                "the number of labels is not known. Read them by `read_labelsets` with "
-                "`label_names=`."
+                "`Y_true` or `Y_pred` must name a label, got only empty labelsets. Read them by "
+                "`read_labelsets` with `label_names=`."
             )
     rows = one.to_rows(labels, beside="`Y_pred`", sparse=sparse)
     batch = NamedLabelsets(rows, labels, one.index)
@@ -322,14 +320,13 @@ def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
         if sep is None:
             raise InputError(
                 f"`{name}` must be zeros and ones, or a list of label names for each instance, got "
-                f"the text {entry!r} in row {row}. If it holds several names, say what stands "
-                "between them, e.g. sep=';'."
+                f"the text {entry!r} in row {row}. Split texts by `read_labelsets(..., sep=';')`."
             )
         return [label.strip() for label in entry.split(sep) if label.strip()]
     if not isinstance(entry, Iterable):
         raise InputError(
-            f"`{name}` must be a list of label names for each instance, got {entry!r} in row {row}."
-            " Write an empty list where there are none, or drop that row."
+            f"`{name}` must be a list of label names for each instance, got {entry!r} in row "
+            f"{row}. Write an empty list for no labels."
         )
     return [str(label) for label in entry]
 
@@ -366,8 +363,8 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     if position.keys() != set(wanted):
         raise InputError(
             f"The columns of `{name}` must be the labels of {beside}, in any order; "
-            f"{_list_differences(own, wanted)}. Rename or drop columns, or pass an array to go by "
-            "position."
+            f"{_list_differences(own, wanted)}. Rename or drop columns, or pass an array to match "
+            "them by position."
         )
     return np.array([position[label] for label in wanted], dtype=np.intp)
 
@@ -394,9 +391,8 @@ def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
             or f"{name}{sep}{name}".split(sep) != [name, name]
         ):
             raise InputError(
-                "`sep` must be the text between names of labels, or None for tuples of names. "
-                f"Names must not be empty, begin or end with spaces, or hold it: got sep={sep!r} "
-                f"and the label {name!r}."
+                "`sep` must separate label names, or be None. Names must not be empty, begin or "
+                f"end with spaces, or contain it: got sep={sep!r} and the label {name!r}."
             )
 
 
@@ -454,10 +450,9 @@ def align_rows(
             counts_rows(index, in_order=False) for index in (own, wanted)
         ):
             raise InputError(
-                f"The rows of `{name}` and of {beside} must be in one order: the index of one is "
-                "0, 1, 2, ..., that of the other the same numbers in another order, so that rows "
-                "could go by index or by position. Bring one into the order of the other with "
-                "`.loc`, or reset both indices to go by position."
+                f"The rows of `{name}` and {beside} must be in one order: one index is 0, 1, 2, "
+                "..., the other has the same numbers in another order. Reorder one with `.loc`, or "
+                "reset both to match rows by position."
             )
         return None
     for which, index in ((f"`{name}`", own), (beside, wanted)):
@@ -465,14 +460,14 @@ def align_rows(
             twice = [] if index.is_unique else [index[index.duplicated()][0]]
             got = f"{twice[0]!r} twice" if twice else f"{own.nlevels} and {wanted.nlevels} levels"
             raise InputError(
-                f"The index of {which} must name each row once, by as many levels as the other "
-                f"side, got {got}. Reset both indices to go by position."
+                f"The index of {which} must name each row once, with the levels of the other, got "
+                f"{got}. Reset both indices to match rows by position."
             )
     if len(own) != len(wanted) or not wanted.isin(own).all():
         raise InputError(
             f"The rows of `{name}` must be those of {beside}, in any order; "
-            f"{_list_differences(own, wanted)}. Select the same rows, or reset both indices to go "
-            "by position."
+            f"{_list_differences(own, wanted)}. Select the same rows, or reset both indices to "
+            "match rows by position."
         )
     return np.asarray(own.get_indexer(wanted), dtype=np.intp)
 
@@ -512,8 +507,7 @@ def read_groups(groups: Any) -> NDArray[np.str_]:
     missing = np.flatnonzero(pd.isna(values))
     if missing.size:
         raise InputError(
-            f"`groups` must name the group of each instance, got none in row {missing[0]}. Name "
-            "it, or leave the row out."
+            f"`groups` must name the group of each instance, got none in row {missing[0]}."
         )
     return values.astype(str)
 
@@ -559,7 +553,7 @@ def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = N
     weights = read_vector(sample_weight, "sample_weight", n_samples=n_samples, low=0, index=index)
     if not (np.isfinite(weights).all() and weights.any()):
         raise InputError(
-            "`sample_weight` must be finite, and some weight above zero, got "
-            f"{weights.max(initial=0.0)} at most. Pass None to weigh all instances alike."
+            "`sample_weight` must be finite with some weight above zero, got a maximum of "
+            f"{weights.max(initial=0.0)}."
         )
     return weights

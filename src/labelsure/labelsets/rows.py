@@ -76,8 +76,7 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> Label
         twice = [name for name, n_times in Counter(names).items() if n_times > 1]
         got = f"{len(names)} names" if len(names) != n_labels else f"{twice[0]!r} twice"
     raise InputError(
-        f"`label_names` must be a sequence of {n_labels} distinct names, one for each label in the "
-        f"order of the columns, got {got}."
+        f"`label_names` must be {n_labels} distinct names, one for each column, got {got}."
     )
 
 
@@ -117,8 +116,8 @@ def refuse_other_labels(
         return
     place = next(j for j, name in enumerate(known) if label_names[j] != name)
     raise InputError(
-        f"`dist` must have the labels of {beside}, in their order, got {label_names[place]!r} "
-        f"instead of {known[place]!r} in column {place}. Put its columns in that order."
+        f"`dist` must have the labels of {beside} in their order, got {label_names[place]!r} "
+        f"instead of {known[place]!r} in column {place}."
     )
 
 
@@ -171,8 +170,8 @@ def read_guesses(
     array = guesses if is_stacked else _read_numbers(guesses, name)
     if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
         raise InputError(
-            f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
-            f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
+            f"`{name}` must have shape ({n_samples}, n_guesses, {n_labels}) with at least one "
+            f"guess, got shape {array.shape}."
         )
     if not is_stacked:
         array = _read_zeros_and_ones(array, name, ("row", "guess", "column"))
@@ -191,10 +190,7 @@ def check_shape(
     wanted = (n_samples, "rows"), (n_labels, "labels (columns)")
     for (number, what), found in zip(wanted, shape, strict=True):
         if number is not None and found != number:
-            raise InputError(
-                f"`{name}` must have {number} {what}, got {found}. Pass one labelset for each "
-                "instance, and the labels of what it is compared with."
-            )
+            raise InputError(f"`{name}` must have {number} {what}, got {found}.")
 
 
 def _read_numbers(Y: Any, name: str) -> NDArray[Any]:
@@ -215,8 +211,8 @@ def _read_numbers(Y: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind in "biuf" or (array.dtype == object and array.size and _all_numbers(array)):
         return array
     raise InputError(
-        f"`{name}` must be a rectangular array of zeros and ones, got {found}. For sets of label "
-        "names use `labelsure.read_labelsets`."
+        f"`{name}` must be a rectangular array of zeros and ones, got {found}. Read label names by "
+        "`labelsure.read_labelsets`."
     )
 
 
@@ -259,9 +255,8 @@ def refuse_masked(values: Any, name: str) -> None:
     for part in values if isinstance(values, (list, tuple)) else [values]:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InputError(
-                f"`{name}` must be known everywhere, got a masked array of which "
-                f"{np.ma.getmaskarray(part).sum()} values are masked. Fill them in with "
-                "`.filled(...)`, or drop their rows."
+                f"`{name}` must have no masked values, got {np.ma.getmaskarray(part).sum()}. Fill "
+                "them with `.filled(...)`, or drop their rows."
             )
 
 
@@ -548,10 +543,7 @@ def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> 
     if whole and np.array_equal(np.sort(array), np.arange(size)):
         return array.astype(np.intp)
     last = "L - 1" if n_labels is None else n_labels - 1
-    raise InputError(
-        f"`{name}` must name every label index from 0 to {last} once, such as [2, 0, 1], got "
-        f"{reprlib.repr(order)}."
-    )
+    raise InputError(f"`{name}` must be a permutation of 0 to {last}, got {reprlib.repr(order)}.")
 
 
 def to_names(
@@ -608,9 +600,8 @@ def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets
             labels.dtype.kind not in "iu" or labels[0] < 0 or labels[-1] >= n_labels
         ):
             raise InputError(
-                f"`labelsets` must hold indices of labels, whole numbers from 0 to {n_labels - 1}, "
-                f"got {labels.tolist()[:5]} in row {i}. For names use "
-                "`labelsure.read_labelsets`."
+                f"`labelsets` must hold label indices from 0 to {n_labels - 1}, got "
+                f"{labels.tolist()[:5]} in row {i}. For names use `labelsure.read_labelsets`."
             )
     starts = np.cumsum([0, *(len(labels) for labels in lists)])
     indices = np.concatenate([np.empty(0, dtype=np.int64), *lists]).astype(np.int64)

@@ -264,14 +264,14 @@ def _check_values(values: Any) -> Labelsets:
     array = np.asarray(values)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iuf":
         raise InputError(
-            "`values` must be an (n, L) array of 1, 0 and -1 with at least one label, got shape "
-            f"{array.shape} and dtype {array.dtype}."
+            f"`values` must be an (n, L) array of 1, 0 and -1, got shape {array.shape} and dtype "
+            f"{array.dtype}."
         )
     bad = ~np.isin(array, (1, 0, OPEN))
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise InputError(
-            "`values` must be 1 (there), 0 (absent) or -1 (open), got "
-            f"{array[row, column]} in row {row}, column {column}."
+            f"`values` must be 1 (present), 0 (absent) or -1 (open), got {array[row, column]} in "
+            f"row {row}, column {column}."
         )
     return array.astype(np.int8)

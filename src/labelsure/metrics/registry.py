@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_pair
 from labelsure.labelsets.rows import count_labels, count_shared
@@ -63,8 +63,8 @@ class Metric:
     def __post_init__(self) -> None:
         if self.range is not None and not self.range[0] < self.range[1]:
             raise InputError(
-                f"The range of the metric {self.name!r} must be its least and its largest value, "
-                f"got {self.range!r}. Pass None if it is not known."
+                f"The range of the metric {self.name!r} must be its least and largest value, or "
+                f"None, got {self.range!r}."
             )
         if self.outcome not in OUTCOMES:
             raise unknown_name(f"outcome of the metric {self.name!r}", self.outcome, OUTCOMES)
@@ -82,9 +82,8 @@ class Metric:
             values = np.array(self.function(tp, fp, fn, tn), dtype=np.float64)
         if values.shape != tp.shape:
             raise InputError(
-                f"The metric {self.name!r} must return an array of shape {tp.shape}, one value for "
-                f"each entry of its arguments, got shape {values.shape}. Write it with array "
-                "operations, e.g. `np.where` instead of `if`."
+                f"The metric {self.name!r} must return an array of shape {tp.shape}, got shape "
+                f"{values.shape}. Write it with array operations, e.g. `np.where` instead of `if`."
             )
         both_empty = tp + fp + fn == 0
         values[both_empty & np.isnan(values)] = empty
@@ -96,22 +95,21 @@ class Metric:
             )
             raise InputError(
                 f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
-                "Only two empty labelsets may give NaN, which is worth `empty`; say what an empty "
-                "truth or an empty prediction alone is worth, e.g. by "
-                "`np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
+                "Only two empty labelsets may give NaN. Return a number for one empty labelset, "
+                "e.g. `np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
             )
         self._check_range(values)
         return values
 
     def _check_range(self, values: Floats) -> None:
-        if self.range is None or values.size == 0:
+        if self.range is None:
             return
         least, largest = self.range
-        if values.min() < least - ROUNDING or values.max() > largest + ROUNDING:
-            worst = values.min() if values.min() < least - ROUNDING else values.max()
+        outside = values[(values < least - ROUNDING) | (values > largest + ROUNDING)]
+        if outside.size:
             raise InputError(
                 f"The metric {self.name!r} must lie in its range [{least:g}, {largest:g}], got "
-                f"{worst:g}. State its true range, or None if it is not known."
+                f"{outside[0]:g}. Pass its true range, or None."
             )
 
     @cached_property
@@ -220,8 +218,8 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
-            "`Metric(name, function)` of `labelsure.metrics`."
+            f"`metrics` must have distinct names, got two called {twice!r}. Name them by "
+            "`Metric(name, function)`."
         )
     return chosen
 
@@ -253,20 +251,7 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     return tp, fp, fn, true.shape[1] - tp - fp - fn
 
 
-@runtime_checkable
-class OpenLabels(Protocol):
-    """A prediction that leaves labels open, such as `PartialLabelsets`, and judges the others."""
-
-    def agrees(self, Y_true: Any) -> Mask:
-        """Say whether all labels that are decided are right."""
-
-    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float) -> Floats:
-        """Return the accuracy of the decided labels."""
-
-
-def accuracy(
-    Y_true: ArrayLike, Y_pred: ArrayLike | OpenLabels, metric: MetricLike, *, empty: float = 1.0
-) -> Floats:
+def accuracy(Y_true: ArrayLike, Y_pred: Any, metric: MetricLike, *, empty: float = 1.0) -> Floats:
     """Compute the accuracy of each prediction against its truth.
 
     Parameters
@@ -297,6 +282,6 @@ def accuracy(
     >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
     array([0.5, 1. ])
     """
-    if isinstance(Y_pred, OpenLabels):
-        return Y_pred.accuracy(Y_true, metric, empty=empty)
+    if hasattr(Y_pred, "is_open"):  # of `PartialLabelsets`, which judge what they decided
+        return np.asarray(Y_pred.accuracy(Y_true, metric, empty=empty))
     return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))

@@ -147,12 +147,12 @@ class Assessment:
         return table
 
     def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the most probable labelsets of one instance as bars, and mark the predicted one.
+        """Draw the most probable labelsets of one row as bars, and mark the predicted one.
 
         Parameters
         ----------
         row
-            Position of the instance.
+            Position of the row.
         k
             Number of labelsets.
         ax
@@ -173,7 +173,7 @@ class Assessment:
             accepted = f"{int(self.accepted.sum()):,} accepted"
         said = f"{n_predictions}, mean estimated {self.metric} {mean:.3f}; {accepted}."
         if self.judged:
-            said += f" Judged: {self.judged}."
+            said += f" Accuracy is that of {self.judged}."
         return " ".join(filter(None, (said, say_shift(self.shift, self.untested))))
 
     def __repr__(self) -> str:

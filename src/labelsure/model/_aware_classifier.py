@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
@@ -33,8 +33,8 @@ from labelsure._runtime.notebook import make_html
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import (
+    ProbabilityWarning,
     as_distribution,
     innermost,
     is_settled,
@@ -53,9 +53,9 @@ from labelsure.classifiers._predictor import (
     read_classes,
     weighted_mean,
 )
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import (
+    Part,
+    RecalibratedClassifier,
     Recalibration,
     fit_recalibration,
     mean_interval,
@@ -65,16 +65,16 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._probabilities import make_generator
-from labelsure.errors import InputError, LabelsureError, unknown_name
+from labelsure.errors import InputError, LabelsureError, hold_warnings, unknown_name, warn
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.names import GivenLabelsets, align_values
+from labelsure.labelsets.names import GivenLabelsets, align_values, read_groups
 from labelsure.labelsets.rows import (
     as_table,
     check_shape,
@@ -328,17 +328,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            n instances, in whatever form the estimator takes them; a list of dicts is read as a
+            n rows, in whatever form the estimator takes them; a list of dicts is read as a
             DataFrame.
         y
             Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
-            sparse, or a list of label names for each instance; or a vector of two classes, which
+            sparse, or a list of label names for each row; or a vector of two classes, which
             is the case of one label.
         sample_weight, **params
             Handed to the estimator's `fit`, the rows that belong to each part of the data; weights
             also to the recalibration.
         groups
-            (n,) the group of each instance: rows of a group are never split.
+            (n,) the group of each row: rows of a group are never split.
         Y_pred
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
@@ -369,6 +369,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        if self._counts_columns:
+            validate_data(self, data.X, skip_check_array=True)
         self.card_ = make_card(self, n_training, for_estimator, for_policy)
         self._say(self.summary_)
         return self
@@ -409,16 +411,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         later = rows[n_first:]
         # Rows that a recalibration was fitted to are not new to the distributions.
         self.region_ = self._fit_region(rows if self.recalibration_ is None else later)
-        parts = [rows[:n_first] if splits else rows]
+        judged = rows[:n_first] if splits else rows
+        tables = [self._tabulate(judged)]
         if self._recalibrates and n_first >= MIN_CROSS_FITTED:
             ends = np.linspace(0, n_first, N_CROSS_FITS + 1).astype(int)
             folds = [first[start:stop] for start, stop in pairwise(ends)]
-            parts = [*self._cross_recalibrate(folds), *([] if splits else [later])]
-        tables = [
-            ScoreTable.concatenate([self._tabulate(part) for part in parts], of_one_model=True)
-        ]
-        if len(parts) > 1:
-            tables[0]._compared_as = self._tabulate(rows[:n_first] if splits else rows)
+            parts = [self._tabulate(part) for part in self._cross_recalibrate(folds)]
+            if not splits:
+                parts.append(self._tabulate(later))
+            cross_fitted = ScoreTable.concatenate(parts, of_one_model=True)
+            cross_fitted._compared_as, tables = tables[0], [cross_fitted]
         if splits:
             tables.append(self._tabulate(later))
         if settled:
@@ -471,14 +473,21 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _tabulate(self, rows: NewRows) -> ScoreTable:
         """Return the score table of predictions, with expected values under every metric."""
-        table = ScoreTable.from_distribution(
-            rows.dist,
-            rows.truth,
-            self._choose(rows.dist, rows.given),
-            metrics=list(dict.fromkeys([get_metric(self.metric), *METRICS.values()])),
-            decision_rule=self.decision_,
-        )
-        return table if rows.seen is None else rows.seen.add_to(table)
+        metrics = list(dict.fromkeys([get_metric(self.metric), *METRICS.values()]))
+        tables = []
+        for some in _cut_for_cache(rows):
+            dist = _make_small_dense(some.dist)
+            table = ScoreTable.from_distribution(
+                dist,
+                some.truth,
+                self._choose(dist, some.given),
+                metrics=metrics,
+                decision_rule=self.decision_,
+            )
+            if dist is not some.dist:
+                table.replace_joint(some.dist)
+            tables.append(table if rows.seen is None else rows.seen.add_to(table))
+        return ScoreTable.concatenate(tables, of_one_model=True)
 
     def _fit_judge(self, metric: MetricLike, table: Any, seen: Any) -> AccuracyEstimator:
         """Return the estimator of accuracy under a metric."""
@@ -515,25 +524,19 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _recalibrate_rows(self, rows: NewRows) -> NewRows:
         return replace(rows, dist=_make_small_dense(self._recalibrate(rows.dist)))
 
-    def _cross_recalibrate(self, parts: list[NewRows]) -> list[NewRows]:
-        """Return each part recalibrated by a fit to the others, as new to it as new rows are.
+    def _cross_recalibrate(self, parts: list[NewRows]) -> Iterator[NewRows]:
+        """Yield each part recalibrated by a fit to the others, as new to it as new rows are.
 
         With label-wise calibration of 174 labels by 70 rows (Cal500), F1 estimated from these rows
         is .032 too high, and half of the intervals miss; by cross-fitting -.001, and none of 8.
         """
-        if not self._recalibrates or len(parts) < 2:
-            return [self._recalibrate_rows(part) for part in parts]
-        found = []
-        for i, part in enumerate(parts):
-            others = [*parts[:i], *parts[i + 1 :]]
-            weights = None if part.weights is None else [other.weights for other in others]
-            with hold_warnings(UserWarning):  # the fit to all parts has warned, if asked for
-                fit = clone(self.recalibration_).fit_parts(
-                    [other.dist for other in others], [other.truth for other in others], weights
-                )
-            fit.is_kept_ = True
-            found.append(replace(part, dist=_make_small_dense(fit.transform(part.dist))))
-        return found
+        found = self.recalibration_
+        if found is None or not found.is_kept_ or len(parts) < 2:
+            yield from map(self._recalibrate_rows, parts)
+            return
+        known = [Part(part.dist, part.truth, part.weights) for part in parts]
+        for part, dist in zip(parts, found.cross_transform(known), strict=True):
+            yield replace(part, dist=dist)
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
         """Fit the region; none by default where labelsets are sparse, of which no array fits."""
@@ -570,12 +573,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return said
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y given x) of each instance: the estimator's, recalibrated where that helps.
+        """Return P(Y given x) of each row: the estimator's, recalibrated where that helps.
 
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -587,7 +590,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
     def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of instances that are checked already."""
+        """Return P(Y|x) of rows that are checked already."""
         return self._recalibrate(self._ask(self.estimator_, X))
 
     def _recalibrate(self, dist: LabelsetDistribution) -> LabelsetDistribution:
@@ -599,6 +602,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         refuse_masked(X, "X")
         needed = self._requirements()
         if not self._has_base_learners:
+            if self._counts_columns and hasattr(self, "feature_names_in_"):
+                validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(self, as_table(X), reset=False, **needed)
 
@@ -657,7 +662,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.has_empty_ or get_metric(self.metric) not in (EXACT, F1, JACCARD)
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance by a fitted estimator."""
+        """Return P(Y|x) of each row by a fitted estimator."""
         if self._has_base_learners:
             return fitted._distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
@@ -666,12 +671,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @_shows_progress
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labelset of each instance.
+        """Return the predicted labelset of each row.
 
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -693,7 +698,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -713,7 +718,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -739,7 +744,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @_shows_progress
     def predict_region(self, X: Any) -> RegionLabelsets:
-        """Return the conformal prediction set of each instance.
+        """Return the conformal prediction set of each row.
 
         The coverage is that of `region`, 0.9 by default, on average over new rows from the same
         population.
@@ -747,7 +752,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
 
         Returns
@@ -773,7 +778,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`. With
@@ -914,7 +919,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
@@ -938,14 +943,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         Y_pred
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
             the model's own.
         k
-            Number of most probable labelsets that `to_frame` will show: they are found in the same
-            sweep.
+            The k of a `to_frame(k)` that follows: its most probable labelsets are then found in the
+            same sweep.
         shift
             "test" compares X with the calibration set and warns (`ShiftWarning`) if it differs;
             "ignore" does not, e.g. for a single row or one of many parts of a batch.
@@ -980,7 +985,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances; None for a page on the model alone.
+            (n, d) rows; None for a page on the model alone.
         Y
             (n, L) truth, if known: the page then has a reliability diagram and actual accuracies.
         Y_pred
@@ -1016,7 +1021,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Parameters
         ----------
         X
-            (n, d) instances: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
+            (n, d) rows: an array, a DataFrame, a scipy sparse matrix, or a list of dicts,
             which is read as a DataFrame.
         y
             (n, L) truth; the columns of a DataFrame are aligned by name.
@@ -1036,7 +1041,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @property
     def reference_(self) -> Estimate:
-        """The `Estimate` for the instances that the accuracy estimator was fitted to."""
+        """The `Estimate` for the rows that the accuracy estimator was fitted to."""
         return self.accuracy_estimator_.reference_
 
     @property
@@ -1047,15 +1052,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return {
             "best": f"the {some} that maximise expected {metric.title}",
             "mode": "the most probable labelsets",
-            "predict": "the model's own predict",
+            "predict": "the model's own `predict`",
             "thresholds": "the labels whose probability reaches a threshold",
-            "given": "predictions given as Y_pred",
+            "given": "the predictions given as `Y_pred`",
         }[self.decision_]
 
     @property
     def summary_(self) -> str:
         """What the policy accepts, whether that is guaranteed, and which decisions are judged."""
-        parts = (self.card_.summary, f"Judged: {self.judged_}.", self.comparison_)
+        parts = (self.card_.summary, f"Accuracy is that of {self.judged_}.", self.comparison_)
         return " ".join(filter(None, parts))
 
     def _repr_html_(self) -> str:
@@ -1140,6 +1145,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return is_settled(self._new_estimator()) or is_share(self.cv)
 
     @property
+    def _counts_columns(self) -> bool:
+        """Whether the estimator takes columns by position, so that their names are checked here."""
+        model = self.estimator_
+        knows_names = hasattr(model, "feature_names_in_") or hasattr(
+            innermost(model), "predict_distribution"
+        )
+        return hasattr(model, "n_features_in_") and not knows_names
+
+    @property
     def _has_base_learners(self) -> bool:
         """Whether the estimator is one of ours, for which X is checked once, here."""
         return isinstance(self._new_estimator(), LabelsetClassifier)
@@ -1155,11 +1169,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         groups = align_values(groups, index, name="groups", beside="`X`")
         given_for = X
         X, truth = read_instances(X, y, self._new_estimator())
-        if groups is not None and np.shape(groups) != (truth.labelsets.shape[0],):
-            raise InputError(
-                f"`groups` must have one entry for each of the {truth.labelsets.shape[0]} rows, "
-                f"got shape {np.shape(groups)}."
-            )
+        n_rows = truth.labelsets.shape[0]
+        for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
+            if values is not None and np.shape(values) != (n_rows,):
+                raise InputError(
+                    f"`{name}` must have one entry for each of the {n_rows} rows, got shape "
+                    f"{np.shape(values)}."
+                )
+        if groups is not None:
+            read_groups(groups)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
         self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:
@@ -1187,8 +1205,17 @@ def _make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
 
 
+def _cut_for_cache(rows: NewRows) -> Iterator[NewRows]:
+    """Yield rows of chains a few at a time, whose joints stay in the processor's cache."""
+    step = max(1, len(rows))
+    if isinstance(rows.dist, ChainMixture):
+        step = max(1, _limits.CACHED_JOINT_BYTES >> (rows.dist.n_labels + 3))
+    for first in range(0, max(1, len(rows)), step):
+        yield rows[first : first + step]
+
+
 def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
-    """Return what the model's own `predict` says of instances."""
+    """Return what the model's own `predict` says of rows."""
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]

@@ -13,16 +13,15 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.typing import Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import warn
 from labelsure.classifiers._adapters import innermost, without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._predictor import LabelsetClassifier, read_classes
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError, unknown_name, warn
+from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._estimator import BatchSettings
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
 
@@ -37,7 +36,7 @@ class TrainingData:
     Parameters
     ----------
     X
-        n instances, as they came, or checked where the estimator is one of ours.
+        n rows, as they came, or checked where the estimator is one of ours.
     Y
         (n, L) their labelsets.
     y
@@ -45,7 +44,7 @@ class TrainingData:
     params
         What else goes to its `fit`.
     groups
-        The group of each instance, or None.
+        The group of each row, or None.
     Y_pred
         (n, L) what another system predicts for them, or None.
     """
@@ -59,7 +58,7 @@ class TrainingData:
 
     @property
     def n_samples(self) -> int:
-        """How many instances there are."""
+        """How many rows there are."""
         return int(self.Y.shape[0])
 
 
@@ -98,7 +97,7 @@ def _is_search(model: Any) -> bool:
 def with_labelsets(
     settings: BatchSettings, classes: Any, dist: LabelsetDistribution
 ) -> BatchSettings:
-    """Return the settings of an estimate with the truth of some instances as labelsets."""
+    """Return the settings of an estimate with the truth of some rows as labelsets."""
     if isinstance(classes, list):
         return settings
     import pandas as pd
@@ -114,13 +113,13 @@ sets (stare)."""
 
 MIN_DISTINCT, MOST_AMBIGUOUS = 100, 0.05
 """Distinct features, and the share of them that occur with several labelsets: copies have the
-labels of their original, instances of few categories do not."""
+labels of their original, rows of few categories do not."""
 
 MOST_TRAINING, MOST_HELD_OUT = 20_000, 2_000  # rows that are compared
 
 NEARLY_PERFECT = 0.98
-"""Share of labelsets that are entirely right. On new instances of the nine sets forests, trees and
-logistic regressions had at most 0.66, and a forest on digits 0.96; on their own training instances
+"""Share of labelsets that are entirely right. On new rows of the nine sets forests, trees and
+logistic regressions had at most 0.66, and a forest on digits 0.96; on their own training rows
 13 of 18 forests and trees had more than 0.98, and no logistic regression."""
 
 MIN_ROWS, MIN_LABELS = 30, 3  # fewer can all be right
@@ -136,7 +135,7 @@ def as_batch(X: Any) -> Any:
 
 
 def warn_of_shared_rows(data: TrainingData, training: Indices, held_out: Indices) -> None:
-    """Warn where many held-out instances are identical to training instances."""
+    """Warn where many held-out rows are identical to training rows."""
     import pandas as pd
 
     known = _fingerprints(data, training[:MOST_TRAINING])
@@ -145,33 +144,33 @@ def warn_of_shared_rows(data: TrainingData, training: Indices, held_out: Indices
         return
     n_labelsets = known.drop_duplicates().groupby("features").size()
     if len(n_labelsets) < MIN_DISTINCT or (n_labelsets > 1).mean() > MOST_AMBIGUOUS:
-        return  # few values, as of categories: instances are alike without being copies
+        return  # few values, as of categories: rows are alike without being copies
     shared = pd.MultiIndex.from_frame(asked).isin(pd.MultiIndex.from_frame(known)).mean()
     if shared > MOST_SHARED:
         warn(
-            f"{shared:.0%} of the held-out instances are identical to training instances, features "
-            "and labels. Estimates and guarantees hold for instances that the model was not "
+            f"{shared:.0%} of the held-out rows are identical to training rows, features "
+            "and labels. Estimates and guarantees hold for rows that the model was not "
             "trained on: drop duplicates, or keep each group of them in one part by `groups=`.",
             UserWarning,
         )
 
 
 def warn_of_perfection(table: ScoreTable, n_labels: int) -> None:
-    """Ask whether a model that was fitted elsewhere has seen these instances."""
+    """Ask whether a model that was fitted elsewhere has seen these rows."""
     if len(table) < MIN_ROWS or n_labels < MIN_LABELS:
         return
     exact = float(table.accuracy("exact", 1.0).mean())
     if exact >= NEARLY_PERFECT:
         warn(
             f"{exact:.1%} of the {len(table)} labelsets are predicted entirely right, as models do "
-            "on instances that they were trained on. Was this model trained on some of them? Then "
-            "estimates and guarantees are too high: calibrate with instances that it has not seen.",
+            "on rows that they were trained on. Was this model trained on some of them? Then "
+            "estimates and guarantees are too high: calibrate with rows that it has not seen.",
             UserWarning,
         )
 
 
 def _is_of_instances(value: Any, data: TrainingData) -> bool:
-    """Whether a parameter of `fit` has one entry for each instance."""
+    """Whether a parameter of `fit` has one entry for each row."""
     has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
     is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
     return has_rows and not is_other and count_rows(value) == count_rows(data.Y)

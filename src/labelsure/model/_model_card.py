@@ -22,7 +22,7 @@ from labelsure.metrics.registry import get_metric
 if TYPE_CHECKING:
     import pandas as pd
 
-FROM_POLICY = "the policy's instances, new to the accuracy estimator"
+FROM_POLICY = "the policy's rows, new to the accuracy estimator"
 FROM_FOLDS = "folds, each new to the accuracy estimator that judges it"
 CALIBRATION_COLUMNS = (
     "low",
@@ -42,9 +42,9 @@ class ModelCard:
     Parameters
     ----------
     n_training
-        Instances that the classifier was fitted to; 0 if it was fitted before.
+        Rows that the classifier was fitted to; 0 if it was fitted before.
     n_for_estimator, n_for_policy
-        Instances that the accuracy estimator and the policy were fitted to; 0 without a policy.
+        Rows that the accuracy estimator and the policy were fitted to; 0 without a policy.
     n_features
         Columns of X, None where the model does not say.
     label_names
@@ -58,7 +58,7 @@ class ModelCard:
     region
         What the sets of labelsets hold, and how often, in words; None without them.
     estimated, low, high
-        The mean accuracy on the instances of the accuracy estimator, and the interval of that.
+        The mean accuracy on the rows of the accuracy estimator, and the interval of that.
     target, confidence, threshold, share, bound
         Of the policy: what was asked for, and what came out; None without one, and threshold and
         bound also if the target was not reached.
@@ -68,9 +68,9 @@ class ModelCard:
         What is accepted and whether that is guaranteed, in words.
     calibration
         The columns of `labelsure.reliability`, estimated against actual accuracies; None in
-        intervals without instances.
+        intervals without rows.
     calibration_from
-        The instances that the calibration was measured on. They are new to the model that judges
+        The rows that the calibration was measured on. They are new to the model that judges
         them.
     columns
         What each column of a table is to the model, where it was made from one; otherwise None.
@@ -119,10 +119,10 @@ class ModelCard:
             "classifier": self.classifier,
             "labels": f"{self.n_labels or len(self.label_names)} ({names})",
             "features": "unknown" if self.n_features is None else str(self.n_features),
-            "instances": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
+            "rows": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
             "accuracy": f"{self.metric}, two empty labelsets being worth {self.empty:g}",
-            "decisions judged": self.decision,
+            "predictions": self.decision,
             "own predictions": self.comparison,
             "recalibration": self.recalibration,
             "estimated mean accuracy": f"{self.estimated:.3f}, from {self.low:.3f} to "
@@ -139,7 +139,7 @@ class ModelCard:
         for low, high, n_samples, estimated, accuracy in zip(*columns, strict=True):
             if n_samples:
                 lines.append(
-                    f"  estimated {low:g} to {high:g}: {n_samples} instances, estimated "
+                    f"  estimated {low:g} to {high:g}: {n_samples} rows, estimated "
                     f"{estimated:.3f}, accuracy {accuracy:.3f}"
                 )
         return "\n".join(lines)
@@ -225,7 +225,7 @@ def _describe_columns(model: Any) -> list[dict[str, str]] | None:
 def _measure_calibration(
     estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
 ) -> tuple[dict[str, list[Any]], str]:
-    """Return the columns of `reliability`, out of sample, and on which instances."""
+    """Return the columns of `reliability`, out of sample, and on which rows."""
     if for_policy is for_estimator:
         (estimated, accuracy), origin = estimator._compare_estimates(), FROM_FOLDS
     else:

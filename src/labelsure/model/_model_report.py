@@ -39,16 +39,16 @@ MAX_INSTANCES = 500
 """In a page: what a person looks through."""
 
 MAX_BYTES = 600_000
-"""Of all instances in a page."""
+"""Of all rows in a page."""
 
 MAX_LETTERS = 200
 """Of a text that is shown."""
 
 MANY_LABELS = 50
-"""From here on the most probable labelsets of chains take up to seconds for an instance."""
+"""From here on the most probable labelsets of chains take up to seconds for a row."""
 
 FEW_INSTANCES = 200  # of so many labels
-N_MARGINALS = 12  # labels of an instance, the most probable and the predicted ones
+N_MARGINALS = 12  # labels of a row, the most probable and the predicted ones
 N_DIGITS = 3
 Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None, Any]
 """Distributions, what is predicted (None for the mode), the truth and the columns to show."""
@@ -563,7 +563,7 @@ def make_model_report(
     note: str = "",
     scored: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a fitted model and of its predictions for some instances.
+    """Return the page of a fitted model and of its predictions for some rows.
 
     Where `scored` has the estimates and predicted names of all, these are a random sample.
     """

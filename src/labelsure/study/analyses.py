@@ -1,17 +1,366 @@
-"""All analyses of a study as a few tidy frames, of which tables and figures are views."""
+"""The analyses of a study but the mixture, and all of them as a few tidy frames.
+
+Analyses 0 and 3 are correlations of candidates and accuracy. Two scores of the same instances are
+compared with one outcome: their correlations depend on each other. What a single instance adds to
+each is its influence, and the spread of the *difference* of two influences gives the standard error
+of the difference, whatever the dependence. Analyses 1 to 4 are additive linear models of Fisher's z
+of the correlations.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import pandas as pd
+from scipy.stats import norm
+from scipy.stats import t as student
 
-from labelsure.estimation.score_table import ScoreTable
-from labelsure.study.correlations import AssociationName, correlate
-from labelsure.study.linear_models import effects, robustness
-from labelsure.study.mixture import interval_table, mixture_replicates
+from labelsure._kernels.statistics import net_concordance
+from labelsure._runtime.typing import Floats, Integers
+from labelsure.errors import InputError
+from labelsure.estimation.score_table import CELL, ScoreTable
+from labelsure.metrics.registry import COUNTS
+from labelsure.study.mixture import check_columns, interval_table, mixture_replicates
 from labelsure.study.plan import Settings
+
+AssociationName = Literal["kendall", "pearson"]
+BASELINE = "HP"
+KEYS = ["metric", "dataset", "classifier", "candidate"]
+LEVELS = (0.1, 0.05, 0.01)
+"""An arrow for each level that a difference from HP is significant at."""
+
+
+class Association(NamedTuple):
+    """A correlation, NaN where it is undefined, and the influence function at each instance."""
+
+    value: float
+    influence: Floats
+
+
+def correlate(
+    scores: pd.DataFrame,
+    association: AssociationName = "kendall",
+    settings: Settings | None = None,
+) -> pd.DataFrame:
+    """Return the correlation of each candidate with each accuracy, in every cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, candidate, repeat, n, correlation (missing where the candidate
+        or the accuracy is constant), difference (from HP's), standard_error (of the difference),
+        p_value (two-sided), arrows ("+" or "-", repeated for 0.1, 0.05 and 0.01) and p_value_holm,
+        which allows for all tests of a repeat.
+    """
+    settings = settings or Settings()
+    associate, values = {
+        "kendall": (kendall_association, ScoreTable.ranks),
+        "pearson": (pearson_association, ScoreTable.candidate),
+    }[association]
+    candidates = settings.candidates if association == "pearson" else settings.rank_candidates
+    rows = []
+    for cell, table in _cells(scores):
+        scored = {name: values(table, name) for name in dict.fromkeys((BASELINE, *candidates))}
+        for metric in settings.metrics:
+            outcome = table.accuracy(metric, settings.empty)
+            found = {name: associate(score, outcome) for name, score in scored.items()}
+            for name in candidates:
+                gap = (np.nan, np.nan)
+                if name != BASELINE:
+                    gap = difference(found[name], found[BASELINE])
+                rows.append((metric, *cell[:2], name, *cell[2:], found[name].value, *gap))
+    columns = [*KEYS, "repeat", "n", "correlation", "difference", "standard_error"]
+    frame = pd.DataFrame(rows, columns=columns)
+    in_order = frame["metric"].map(settings.metrics.index).argsort(kind="stable")
+    return _tested(frame.iloc[in_order].reset_index(drop=True))
+
+
+def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each metric, dataset, classifier and candidate: means and their tests.
+
+    Repeats split the same instances, so their differences from HP depend on each other. The
+    standard error of a mean difference is the quadratic mean of those of the repeats: right if all
+    repeats agree, and too large otherwise.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `correlate`, with `repeat` 0; `p_value_holm` allows for all rows.
+    """
+    squared = correlations.assign(standard_error=correlations["standard_error"] ** 2)
+    values = ["n", "correlation", "difference", "standard_error"]
+    means = squared.groupby(KEYS, sort=False)[values].mean().reset_index()
+    means.insert(len(KEYS), "repeat", 0)
+    return _tested(means.assign(standard_error=np.sqrt(means["standard_error"])))
+
+
+def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], ScoreTable]]:
+    """Yield dataset, classifier, repeat and number of rows, and the rows, as cells come."""
+    check_columns(scores, CELL, "scores")
+    for name, part in scores.groupby(CELL, sort=False):
+        yield (*name, len(part)), ScoreTable(part)
+
+
+def _tested(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add p-values of the differences, arrows, and p-values that allow for all of a repeat."""
+    gaps = frame["difference"]
+    p_values = pd.Series(p_value(gaps, frame["standard_error"]), frame.index)
+    n_arrows = np.sum([p_values < level for level in LEVELS], axis=0).tolist()
+    signs = ["+" if gap > 0 else "-" for gap in gaps]
+    holm = [_holm(part) for _, part in p_values.groupby(frame["repeat"])]
+    return frame.assign(
+        p_value=p_values,
+        arrows=[sign * n for sign, n in zip(signs, n_arrows, strict=True)],
+        p_value_holm=pd.concat(holm),
+    )
+
+
+def _holm(p_values: pd.Series) -> pd.Series:
+    """Return p-values by Holm's step-down procedure."""
+    ordered = p_values.sort_values()  # missing ones last
+    left = np.arange(ordered.count(), ordered.count() - len(ordered), -1)
+    return (ordered * left).cummax().clip(upper=1.0)
+
+
+def kendall_association(score: Floats, outcome: Floats) -> Association:
+    """Return Kendall's tau-b; undefined if the score or the outcome is constant."""
+    n = len(score)
+    if not (_varies(score) and _varies(outcome)):
+        return Association(np.nan, np.full(n, np.nan))
+    x, y = (np.unique(v, return_inverse=True)[1].astype(np.int64) for v in (score, outcome))
+    concordance = _net_concordance(x, y) / (n - 1)
+    differs_x, differs_y = ((n - np.bincount(v)[v]) / (n - 1) for v in (x, y))
+    mean_x, mean_y = differs_x.mean(), differs_y.mean()
+    scale = np.sqrt(mean_x * mean_y)
+    tau = concordance.mean() / scale
+    influence = 2 * (
+        (concordance - concordance.mean()) / scale
+        - tau / 2 * ((differs_x - mean_x) / mean_x + (differs_y - mean_y) / mean_y)
+    )
+    return Association(float(tau), influence)
+
+
+def pearson_association(score: Floats, outcome: Floats) -> Association:
+    """Return Pearson's r; undefined if the score or the outcome is constant."""
+    if not (_varies(score) and _varies(outcome)):
+        return Association(np.nan, np.full(len(score), np.nan))
+    x, y = _standardised(score), _standardised(outcome)
+    r = float(np.clip((x * y).mean(), -1, 1))
+    return Association(r, x * y - r / 2 * (x**2 + y**2))
+
+
+def difference(of: Association, to: Association) -> tuple[float, float]:
+    """Return how far one correlation is above another, and the standard error of that."""
+    if np.isnan(of.value + to.value):
+        return np.nan, np.nan
+    error = np.std(of.influence - to.influence, ddof=1) / np.sqrt(len(of.influence))
+    return of.value - to.value, float(error)
+
+
+def p_value(gap: Any, error: Any) -> Any:
+    """Return the two-sided p-value of differences that are normal around 0."""
+    gap, error = np.abs(gap), np.asarray(error)
+    # Every instance adds the same to both: they are equal, or differ beyond doubt.
+    certain = np.where(gap < 1e-12, 1.0, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error < 1e-14, certain, 2 * norm.sf(gap / error))
+
+
+def _varies(values: Floats) -> bool:
+    return len(values) > 1 and bool(values.min() < values.max())
+
+
+def _net_concordance(x: Integers, y: Integers) -> Floats:
+    """Return each instance's concordant minus discordant pairs."""
+    net = np.zeros(len(x), dtype=np.int64)
+    order = np.argsort(x, kind="stable")
+    net_concordance(order, x, y, net)
+    net_concordance(order[::-1].copy(), x.max() - x, y.max() - y, net)
+    return net.astype(np.float64)
+
+
+def _standardised(values: Floats) -> Floats:
+    # Scores near 1e-300 have squares of 0: bring them to a common size first.
+    values = values / np.abs(values).max()
+    centred = values - values.mean()
+    return centred / np.sqrt((centred**2).mean())
+
+
+BASELINES = {
+    "candidate": ("HP",),
+    "dataset": ("emotions", "scene", "yeast", "stare", "enron", "slashdot"),
+    "classifier": ("ECC", "Indep", "CT"),
+    "metric": ("exact",),
+}
+"""What a factor's levels are compared with: the first of these that occurs, else the first level.
+The paper's are HP, emotions, ECC and exact match."""
+
+FEATURE, FIT = "feature", "fit"
+"""Factors of terms that are no levels: features of the data, and statistics of the fit."""
+
+DATA_FEATURES = ("n_labels", "n_labelsets", "cardinality", "n_features")
+TERM = ["factor", "baseline", "term"]
+ORDINARY = ["estimate", "standard_error", "p_value"]
+CLUSTERED = ["clustered_standard_error", "clustered_p_value", "variance_inflation"]
+
+
+def effects(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return what candidate, data set and classifier add to z = atanh(correlation).
+
+    One ordinary least squares fit for each metric, on one row for each combination; several
+    repeats of a combination are averaged first, because they are no independent observations.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, factor, baseline (what a term is compared with: HP, emotions, ECC, or the first
+        level where these do not occur), term (TG, SE, CE, scene, ..., Indep, CT), estimate,
+        standard_error, p_value. Terms of the factor "fit" are r_squared, adjusted_r_squared, n and
+        rmse. No rows where no correlation is defined.
+    """
+    cells = fisher_cells(correlations)
+    found = _fit_each(cells, "metric", (), ("candidate", "dataset", "classifier"))
+    return found[["metric", *TERM, *ORDINARY]]
+
+
+def robustness(correlations: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    """Return what moves each candidate's z: features of the data, the classifier, the metric.
+
+    Six data sets leave one degree of freedom beside four features of the data, and the rows of a
+    data set are no independent observations of them. So the ordinary standard errors are too
+    small; those clustered by data set and the variance inflation say how far to trust a term.
+
+    Returns
+    -------
+    pandas.DataFrame
+        candidate, factor, baseline (ECC and exact), term (n_labels, n_labelsets, cardinality,
+        n_features, Indep, CT, hamming, jaccard), estimate, standard_error, p_value,
+        clustered_standard_error, clustered_p_value (Student's t with one degree of freedom less
+        than there are data sets) and variance_inflation. A term that those before it determine is
+        missing, as the last features are with fewer than five data sets.
+    """
+    cells = fisher_cells(correlations)
+    check_columns(features, ["dataset", *DATA_FEATURES], "features")
+    means = features.groupby("dataset", as_index=False)[list(DATA_FEATURES)].mean()
+    unknown = sorted(set(cells["dataset"]) - set(means["dataset"]))
+    if unknown:
+        raise InputError(
+            "`features` must have a row for every data set of `correlations`, got none of "
+            f"{', '.join(unknown)}. Add it."
+        )
+    described = cells.merge(means, on="dataset", how="left")
+    return _fit_each(described, "candidate", DATA_FEATURES, ("classifier", "metric"))
+
+
+def fisher_cells(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean of each combination over the repeats with its z, where that is finite."""
+    check_columns(correlations, [*KEYS, "correlation"], "correlations")
+    worst = correlations["correlation"].abs().max()
+    if worst > 1:
+        raise InputError(f"`correlations` must hold correlations from -1 to 1, got {worst:g}.")
+    cells = correlations.groupby(KEYS, sort=False)["correlation"].mean().reset_index()
+    cells = cells[cells["correlation"].abs() < 1]  # false for missing ones
+    return cells.assign(z=np.arctanh(cells["correlation"]))
+
+
+def _fit_each(
+    cells: pd.DataFrame, key: str, features: tuple[str, ...], factors: tuple[str, ...]
+) -> pd.DataFrame:
+    """Return a model for each level of a key, stacked; levels in the order of the cells."""
+    baselines = {}
+    for factor in factors if len(cells) else ():
+        present = list(dict.fromkeys(cells[factor]))
+        baselines[factor] = next((x for x in BASELINES[factor] if x in present), present[0])
+    fits = [pd.DataFrame(columns=[key, *TERM, *ORDINARY, *CLUSTERED])]
+    for level, part in cells.groupby(key, sort=False):
+        columns = {(FEATURE, "", name): part[name].to_numpy(float) for name in features}
+        for factor, baseline in baselines.items():
+            for name in dict.fromkeys(part[factor]):
+                if name != baseline:
+                    columns[factor, baseline, name] = (part[factor] == name).to_numpy(float)
+        fit = _fit(part["z"].to_numpy(), columns, pd.factorize(part["dataset"])[0])
+        fits.append(fit.assign(**{key: level}))
+    return pd.concat(fits[len(fits) > 1 :], ignore_index=True)[fits[0].columns]
+
+
+def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) -> pd.DataFrame:
+    """Return the terms of an ordinary least squares fit, and how well it fits."""
+    design = np.column_stack([np.ones(len(z)), *columns.values()])
+    kept = _independent(design)
+    X = design[:, kept]
+    (n, k), n_clusters = X.shape, int(clusters.max()) + 1
+    Q, R = np.linalg.qr(X)
+    root = np.linalg.inv(R)
+    inverse = root @ root.T  # of X.T @ X
+    estimates = root @ (Q.T @ z)
+    residuals = z - X @ estimates
+    n_left = n - k if n > k else np.nan
+    variance = residuals @ residuals / n_left
+    # The sandwich over clusters, with the usual correction for their number.
+    sums = np.zeros((n_clusters, k))
+    np.add.at(sums, clusters, X * residuals[:, np.newaxis])
+    scale = n_clusters / (n_clusters - 1) * (n - 1) / n_left if n_clusters > 1 else np.nan
+    clustered = np.sqrt((scale * np.diag(inverse @ sums.T @ sums @ inverse)).clip(0))
+    errors = np.sqrt(variance * np.diag(inverse))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_values = 2 * student.sf(np.abs(estimates / errors), n_left)
+        clustered_p = 2 * student.sf(np.abs(estimates / clustered), max(n_clusters - 1, 1))
+    inflation = np.diag(inverse) * ((X - X.mean(axis=0)) ** 2).sum(axis=0)
+    numbers = np.column_stack([estimates, errors, p_values, clustered, clustered_p, inflation])
+    table = np.full((design.shape[1], numbers.shape[1]), np.nan)
+    table[kept] = numbers
+    total = ((z - z.mean()) ** 2).sum()
+    r_squared = 1 - residuals @ residuals / total if total > 0 else np.nan
+    statistics = {
+        "r_squared": r_squared,
+        "adjusted_r_squared": 1 - (1 - r_squared) * (n - 1) / n_left,
+        "n": n,
+        "rmse": np.sqrt(variance),
+    }
+    terms = pd.DataFrame(list(columns), columns=TERM)
+    terms[[*ORDINARY, *CLUSTERED]] = table[1:]
+    fit = pd.DataFrame({"term": list(statistics), "estimate": list(statistics.values())})
+    return pd.concat([terms, fit.assign(factor=FIT, baseline="")], ignore_index=True)
+
+
+def _independent(design: Floats) -> list[int]:
+    """Return the columns that those before them do not determine."""
+    # On a common scale, or feature counts in the thousands drown the others.
+    scaled = design / np.maximum(np.linalg.norm(design, axis=0), 1e-300)
+    kept: list[int] = []
+    for j in range(design.shape[1]):
+        if np.linalg.matrix_rank(scaled[:, [*kept, j]], tol=1e-9) == len(kept) + 1:
+            kept.append(j)
+    return kept
+
+
+def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
+    """Return what each metric's best decision gains over the mode, in every cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, repeat, n, mode and best (mean accuracy of each decision), the
+        gain, its standard_error, and gap: how far, at most, the mean expected accuracy of
+        the decisions is below the best possible; 0 where they are known to be the best.
+    """
+    settings = settings or Settings()
+    rows = []
+    for metric in settings.metrics:
+        counts = [f"best_{metric}_{name}" for name in COUNTS]
+        known = scores.dropna(subset=counts) if {*counts} <= {*scores} else scores[:0]
+        for cell, table in _cells(known) if len(known) else ():
+            mode, best = (f(metric, settings.empty) for f in (table.accuracy, table.best_accuracy))
+            gain, n = best - mode, len(table)
+            error = np.std(gain, ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            gap = table.to_frame()[f"best_{metric}_gap"].mean()
+            rows.append((metric, *cell, mode.mean(), best.mean(), gain.mean(), error, gap))
+    columns = ["metric", *CELL, "n", "mode", "best", "gain", "standard_error", "gap"]
+    return pd.DataFrame(rows, columns=columns)
+
 
 ALL = -1
 """The repeat of models of the means over all repeats."""
@@ -83,15 +432,15 @@ class Analyses:
                     frame if repeat == ALL else frame[frame["repeat"] == repeat]
                     for frame in (found, self.features)
                 )
-                for analysis, models in (
-                    ("effects", effects(part).rename(columns={"metric": "of"})),
-                    ("robustness", robustness(part, features).rename(columns={"candidate": "of"})),
-                ):
-                    models.insert(0, "association", association)
-                    models.insert(1, "analysis", analysis)
-                    models.insert(2, "repeat", repeat)
-                    parts.append(models)
-        return pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
+                made = {"effects": effects(part), "robustness": robustness(part, features)}
+                for analysis, models in made.items():
+                    models = models.rename(columns={"metric": "of", "candidate": "of"})
+                    parts.append(
+                        models.assign(association=association, analysis=analysis, repeat=repeat)
+                    )
+        found = pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
+        first = ["association", "analysis", "repeat"]
+        return found[[*first, *found.columns.drop(first)]]
 
     @cached_property
     def datasets(self) -> pd.DataFrame:

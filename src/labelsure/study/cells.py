@@ -24,7 +24,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import no_labels, to_text
 from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import PACKAGE, Plan, StudyData
-from labelsure.tables.dataset import Dataset, split_rows
+from labelsure.tables.datasets import Dataset, split_rows
 
 
 @cache
@@ -55,8 +55,9 @@ found by a rule of its own, that need not be the mode."""
 LEAST_INSTANCES = 2
 """A split leaves at least one instance on either side."""
 
-BEST_BUDGET = 1000
-"""Labelsets that stand for all where there are too many of them to decide by."""
+BEST_LABELS, BEST_BUDGET = 16, 1000
+"""Up to how many labels chains look for a best decision among all labelsets, and how many likely
+ones stand for all beyond that; the score table then says how far from the best that can be."""
 
 
 @dataclass(frozen=True)
@@ -106,21 +107,15 @@ def seed_of(plan_seed: int, name: str) -> int:
 
 def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
     """Return a checksum of all that a cell's rows depend on."""
-    from labelsure import __version__
-
     specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
     modules = {PACKAGE, *(spec.user_module for spec in specs if spec is not None)} - {""}
     relevant: dict[str, Any] = {
-        "labelsure": __version__,
         "code": [digest_code(module) for module in sorted(modules)],
         "cell": cell.name,
         "data": data.checksum,
         "classes": [None if spec is None else spec.model_dump() for spec in specs],
-        "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
-        "metrics": [
-            _true_metrics(plan),
-            _best_metrics(plan, data.data.n_labels),
-        ],
+        "settings": [plan.seed, plan.test_share, plan.empty, plan.engine],
+        "metrics": [_true_metrics(plan), _best_metrics(plan, data.data.n_labels)],
     }
     return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
 
@@ -218,7 +213,7 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     asked = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
     metrics = [name for name in METRICS if name in asked]
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
-    if dist.n_labels > plan.best_labels:
+    if dist.n_labels > BEST_LABELS:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     added: dict[str, Any] = {}
     truth: Any = table.truth

@@ -32,8 +32,7 @@ from scipy.stats import t as student
 
 from labelsure._runtime.typing import Floats
 from labelsure.errors import unknown_name
-from labelsure.study.analyses import ALL, Analyses
-from labelsure.study.linear_models import FIT
+from labelsure.study.analyses import ALL, FIT, Analyses
 from labelsure.study.mixture import DEFAULT_WIDTH, WIDTHS
 
 PUBLISHED = ("conclusions", "correlations", "datasets", "intervals", "models")

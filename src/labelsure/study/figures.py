@@ -22,11 +22,10 @@ from labelsure.distributions.candidates import (
     full_name,
 )
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.guarantees._accept_curve import accept_curve
+from labelsure.guarantees._policy import accept_curve
 from labelsure.metrics.registry import get_metric
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import BASELINE, Analyses
 from labelsure.study.cells import digest_code
-from labelsure.study.correlations import BASELINE
 from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:
@@ -239,23 +238,22 @@ def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
     return digest.hexdigest(), frame
 
 
-def draw_figure(name: str, frame: pd.DataFrame, to: Sequence[Any]) -> None:
-    """Draw a figure in the style of all of them, and write it."""
+def draw_figure(name: str, frame: pd.DataFrame, paths: Sequence[Path]) -> None:
+    """Draw a figure in the style of all of them, and write it as each of some files."""
     from matplotlib import rc_context
 
     with rc_context(FIGURE_STYLE):
         figure = FIGURES[name].plot(frame)
-        for place in to:
-            if isinstance(place, Path):
-                write_whole(place, partial(_save, figure, place.suffix[1:]))
-            else:
-                _save(figure, "svg", place)
-
-
-def _save(figure: Figure, kind: str, to: Any) -> None:
-    # Without a date: the same numbers give the same file.
-    metadata = {"Date": None} if kind == "svg" else {}
-    figure.savefig(to, format=kind, dpi=200, metadata=metadata)
+        # Once for all files; `savefig` would draw the figure for it each time.
+        engine: Any = figure.get_layout_engine()
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+        for path in paths:
+            kind = path.suffix[1:]
+            # Without a date: the same numbers give the same file.
+            metadata = {"Date": None} if kind == "svg" else {}
+            save = partial(figure.savefig, format=kind, dpi=200, metadata=metadata)
+            write_whole(path, save)
 
 
 def _style(name: str) -> dict[str, Any]:

@@ -14,23 +14,26 @@ chooses it in every half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
 
-from labelsure._runtime.processes import count_workers, watched_workers
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.processes import TaskFailure, run_tasks, watched_workers
 from labelsure._runtime.typing import Floats, Indices, Mask
-from labelsure.estimation._accuracy_model import check_features, feature_matrix
+from labelsure.errors import InputError
+from labelsure.estimation._accuracy_model import (
+    CONSTANT,
+    INTERCEPT_PENALTY,
+    check_features,
+    feature_matrix,
+)
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, get_metric
-from labelsure.study.correlations import check_columns
 from labelsure.study.plan import Settings
 
 PAPER_MODELS = ("HP", "SE", "CE")
@@ -52,9 +55,31 @@ FIRST_PENALTY = 4
 """The place of 1e-4 among them, from which the search goes downhill."""
 
 N_FOLDS = 10
+TOLERANCE = 1e-9
+"""What the last step of a fit gains at most: the next one would gain its square."""
 
 _QUOTIENTS = {JACCARD: ([1, 0, 0, 0], [1, 1, 1, 0]), F1: ([2, 0, 0, 0], [2, 1, 1, 0])}
 """Weights of the rates of (tp, fp, fn, tn) above and below the line."""
+
+
+def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None:
+    """Refuse a frame that lacks rows or one of these columns."""
+    missing = [column for column in needed if column not in frame]
+    if missing or not len(frame):
+        raise InputError(
+            f"`{name}` must have rows and the columns {', '.join(needed)}, got {len(frame)} rows "
+            f"without {', '.join(missing) or 'a missing column'}. Pass the whole table."
+        )
+
+
+def run_all(function: Callable[..., Any], tasks: list[Any], **settings: Any) -> list[Any]:
+    """Return what a function makes of each task, in the pool of processes that cells run in."""
+    with watched_workers():
+        found = dict(run_tasks(function, tasks, **settings))
+    for result in found.values():
+        if isinstance(result, TaskFailure):
+            raise InputError(result.message)
+    return [found[place] for place in range(len(tasks))]
 
 
 def mixture_replicates(
@@ -71,96 +96,138 @@ def mixture_replicates(
     settings = settings or Settings()
     check_columns(scores, [*CELL, *(["instance"] if settings.by_instance else [])], "scores")
     pooled = scores[scores["repeat"] == scores["repeat"].min()].reset_index(drop=True)
-    halves = list(_halves(pooled, settings))
     single = [name for name in PAPER_MODELS if name in settings.candidates]
-    models = {**{name: (name,) for name in single}, "MIX": settings.candidates}
-    with watched_workers():
-        parallel = Parallel(n_jobs=count_workers(n_jobs, len(models) * len(settings.metrics)))
-        tasks = [(m, *model) for m in settings.metrics for model in models.items()]
-        parts = parallel(  # the longest first
-            delayed(_replicates)(pooled, *task, halves, settings) for task in reversed(tasks)
-        )
-    found = pd.concat(parts[::-1], ignore_index=True)
-    return found.sort_values("replicate", kind="stable", ignore_index=True)
+    features = {**{name: (name,) for name in single}, "MIX": settings.candidates}
+    names = [(metric, model) for metric in settings.metrics for model in features]
+    tasks = [
+        (_Regression(pooled, metric, features[model], settings.empty),) for metric, model in names
+    ]
+    shared = (list(_halves(pooled, settings)), settings.seed)
+    found = run_all(_replicates, tasks, n_jobs=n_jobs, shared=shared)
+    parts = [
+        part.assign(metric=m, model=model) for part, (m, model) in zip(found, names, strict=True)
+    ]
+    return pd.concat(parts)[REPLICATE].sort_values("replicate", kind="stable", ignore_index=True)
 
 
-def _replicates(
-    pooled: pd.DataFrame,
-    metric: str,
-    model: str,
-    features: tuple[str, ...],
-    halves: list[Mask],
-    settings: Settings,
-) -> pd.DataFrame:
+def _replicates(shared: tuple[list[Mask], int], regression: _Regression) -> pd.DataFrame:
     """Return what one model says in each halving."""
-    regression = _Regression.read(pooled, metric, features, settings.empty)
-    penalty = regression.choose_penalty(halves[0], settings.seed)
+    halves, seed = shared
     parts = []
-    for replicate, half in enumerate(halves):
-        others, estimated = regression.estimate(half, penalty)
-        cut = _cut(metric, estimated, regression.accuracy[others])
-        parts.append(cut.assign(metric=metric, model=model, replicate=replicate))
-    return pd.concat(parts)[REPLICATE]
+    with one_blas_thread():
+        penalty = regression.choose_penalty(halves[0], seed)
+        for replicate, half in enumerate(halves):
+            others, estimated = regression.estimate(half, penalty)
+            cut = _cut(regression.metric, estimated, regression.accuracy[others])
+            parts.append(cut.assign(replicate=replicate))
+    return pd.concat(parts)
 
 
-@dataclass(frozen=True)
 class _Regression:
     """Ridge-penalised logistic regression of the counts behind a metric.
 
-    `columns` has candidates by data set and indicators of data sets and classifiers, `groups` those
-    indicators, `counts` (n, K) how often each class occurs in a row; the accuracy is the quotient
-    `above` @ rates / `below` @ rates.
+    `counts` (K, n) say how often each class occurs in a row; the accuracy is the quotient
+    `above` @ rates / `below` @ rates. Coefficients (K, p) are those of an intercept and of each
+    classifier, and for each data set an offset and slopes, which are 0 in the rows of all others:
+    `columns` has the others alone, and `places` (data sets, columns) where they belong.
     """
 
-    columns: Floats
-    groups: Mask
-    counts: Floats
-    accuracy: Floats
-    above: Floats
-    below: Floats
-
-    @classmethod
-    def read(
-        cls, pooled: pd.DataFrame, metric: str, features: tuple[str, ...], empty: float
-    ) -> _Regression:
+    def __init__(
+        self, pooled: pd.DataFrame, metric: str, features: tuple[str, ...], empty: float
+    ) -> None:
         table, known = ScoreTable(pooled), get_metric(metric)
-        values = feature_matrix(table, check_features(features), known, empty)
-        datasets, classifiers = (
-            np.eye(len(names), dtype=bool)[codes]
-            for codes, names in (pd.factorize(pooled[name]) for name in ("dataset", "classifier"))
-        )
-        slopes = (datasets[:, :, np.newaxis] * values[:, np.newaxis, :]).reshape(len(pooled), -1)
-        groups = np.hstack([datasets, classifiers])
-        accuracy = table.accuracy(known, empty)
-        counts = np.column_stack([accuracy, 1 - accuracy])
-        above, below = [1, 0], [1, 1]
+        self.metric, self.accuracy = metric, table.accuracy(known, empty)
+        self.counts = np.array([self.accuracy, 1 - self.accuracy])
+        self.above, self.below = [1, 0], [1, 1]
         if known == HAMMING:
             tp, fp, fn, tn = table.counts()
-            counts = np.column_stack([tp + tn, fp + fn])
+            self.counts = np.array([tp + tn, fp + fn], dtype=float)
         elif known in _QUOTIENTS:
-            counts, (above, below) = np.column_stack(table.counts()), _QUOTIENTS[known]
-        columns = np.hstack([slopes, groups])
-        return cls(columns, groups, counts, accuracy, np.array(above), np.array(below))
-
-    def fit(self, fitted: Indices, others: Indices) -> _Fit:
-        """Return what is fitted to some rows, to estimate others."""
-        counts = self.counts[fitted]
-        totals = counts.sum(axis=1)
-        mean = totals @ self.columns[fitted] / totals.sum()
-        scale = np.sqrt(totals @ (self.columns[fitted] - mean) ** 2 / totals.sum())
-        used = scale > 1e-7 * np.abs(mean)  # a constant column explains nothing
-        X, Z = (
-            (self.columns[np.ix_(rows, used)] - mean[used]) / scale[used]
-            for rows in (fitted, others)
+            self.counts = np.array(table.counts(), dtype=float)
+            self.above, self.below = _QUOTIENTS[known]
+        self.dataset, self.classifier = (
+            pd.factorize(pooled[name])[0] for name in ("dataset", "classifier")
         )
-        # A row for each class that it has, which weighs as often as it occurs.
-        row, of_class = np.nonzero(counts)
-        model: Any = DummyClassifier()
-        if used.any() and len(np.unique(of_class)) > 1:
-            model = LogisticRegression(
-                solver="newton-cholesky", tol=1e-6, max_iter=200, warm_start=True
-            )
-        return _Fit(model, X[row], of_class, counts[row, of_class], Z, counts.shape[1])
+        ones = np.ones((len(pooled), 1))
+        common = np.hstack([ones, np.eye(self.classifier.max() + 1)[self.classifier]])
+        own = np.hstack([ones, feature_matrix(table, check_features(features), known, empty)])
+        self.columns = np.hstack([common, own])
+        n_common, n_own = common.shape[1], own.shape[1]
+        first = n_common + n_own * np.arange(self.dataset.max() + 1)
+        self.places = np.array([[*range(n_common), *range(k, k + n_own)] for k in first])
+
+    def fit(self, is_fitted: Mask, penalty: float, start: Floats | None = None) -> Floats:
+        """Return the coefficients with the least deviance and penalty on some rows.
+
+        The penalty is that of standardised columns, for a unit of weight. Newton's method: steps
+        are halved until the objective does not rise, and end when they gain nothing. The Hessian
+        is that of each data set, diag(rates) - rates rates' for a row, by its few columns.
+        """
+        rows, parts = self._by_dataset(is_fitted)
+        is_seen = self.counts[:, rows].sum(axis=1) > 0
+        weights = self.counts[np.ix_(is_seen, rows)] / self.counts[:, rows].sum()
+        columns, totals, k = self.columns[rows], weights.sum(axis=0), len(weights)
+        n_columns = int(self.places.max()) + 1
+        moments = np.zeros((2, n_columns))
+        for part, places in parts:
+            moments[0, places] += totals[part] @ columns[part]
+            moments[1, places] += totals[part] @ columns[part] ** 2
+        variance = moments[1] - moments[0] ** 2
+        # Two classes share one set of coefficients, whose penalty that of two opposite ones is.
+        ridge = penalty * variance * (2 if k == 2 else 1)
+        ridge[0], variance[0] = INTERCEPT_PENALTY, 1
+        is_constant = variance <= CONSTANT**2 * moments[0] ** 2
+        ridge[is_constant] = 1
+        for part, places in parts:  # a constant column explains nothing
+            columns[part, is_constant[places]] = 0
+
+        def objective(coefficients: Floats) -> tuple[float, Floats]:
+            logs = _log_rates(columns, parts, coefficients)
+            penalties = float((ridge * coefficients**2).sum()) / 2
+            return penalties - float((weights * logs).sum()), np.exp(logs)
+
+        found = np.zeros((k, n_columns))
+        if start is not None:
+            found = np.nan_to_num(start[is_seen], neginf=0)
+        value, rates = objective(found)
+        gain = np.inf
+        while gain > TOLERANCE:
+            gradient, hessian = ridge * found, np.zeros((k, k, n_columns, n_columns))
+            residuals = totals * rates - weights
+            for part, places in parts:
+                X, at = columns[part], np.ix_(places, places)
+                gradient[:, places] += residuals[:, part] @ X
+                for i, j in combinations_with_replacement(range(k), 2):
+                    share = totals[part] * rates[i, part] * ((i == j) - rates[j, part])
+                    hessian[i, j][at] += (share * X.T) @ X
+            for i, j in combinations(range(k), 2):
+                hessian[j, i] = hessian[i, j]
+            whole = hessian.swapaxes(1, 2).reshape(found.size, found.size)
+            whole[np.diag_indices(found.size)] += np.tile(ridge, k)
+            step = np.linalg.solve(whole, gradient.ravel()).reshape(found.shape)
+            gain = float((gradient * step).sum())
+            tried = objective(found - step)
+            while tried[0] > value and gain > TOLERANCE:
+                step, gain = step / 2, gain / 2
+                tried = objective(found - step)
+            found, (value, rates) = found - step, tried
+        coefficients = np.zeros((len(is_seen), n_columns))
+        coefficients[is_seen], coefficients[~is_seen, 0] = found, -np.inf
+        return coefficients
+
+    def _by_dataset(self, chosen: Mask) -> tuple[Indices, list[tuple[slice, Indices]]]:
+        """Return chosen rows in the order of data sets, and the slice and places of each set."""
+        rows = np.flatnonzero(chosen)
+        rows = rows[np.argsort(self.dataset[rows], kind="stable")]
+        ends = np.searchsorted(self.dataset[rows], np.arange(len(self.places) + 1))
+        return rows, [
+            (slice(*end), at) for end, at in zip(pairwise(ends), self.places, strict=True)
+        ]
+
+    def rates(self, chosen: Mask, coefficients: Floats) -> tuple[Indices, Floats]:
+        """Return chosen rows in the order of data sets, and the rate of each class in them."""
+        rows, parts = self._by_dataset(chosen)
+        return rows, np.exp(_log_rates(self.columns[rows], parts, coefficients))
 
     def choose_penalty(self, half: Mask, seed: int) -> float:
         """Return the penalty with the least cross-validated deviance on the rows of a half.
@@ -168,16 +235,20 @@ class _Regression:
         First among powers of ten, downhill, then between the best of these and its neighbours.
         """
         rows = np.random.default_rng(seed).permutation(np.flatnonzero(half))
-        folds = np.arange(len(rows)) % N_FOLDS
         if len(rows) < 2 * LEAST_TO_FIT:
             return float(PENALTIES[-1])
-        parts = [(rows[folds == fold], rows[folds != fold]) for fold in np.unique(folds)]
-        fits = [(others, self.fit(fitted, others)) for others, fitted in parts]
+        fold = np.full(len(half), -1)
+        fold[rows] = np.arange(len(rows)) % N_FOLDS
+        starts: dict[int, Floats] = {}
 
         @cache
         def deviance(penalty: float) -> float:
-            logs = ((o, np.log(np.maximum(fit.rates(penalty), 1e-12))) for o, fit in fits)
-            return -float(sum((self.counts[others] * log).sum() for others, log in logs))
+            total = 0.0
+            for k in range(min(N_FOLDS, len(rows))):
+                starts[k] = self.fit(half & (fold != k), penalty, starts.get(k))
+                others, rates = self.rates(fold == k, starts[k])
+                total -= float((self.counts[:, others] * np.log(np.maximum(rates, 1e-12))).sum())
+            return total
 
         place, step = FIRST_PENALTY, 1
         while step:
@@ -189,34 +260,21 @@ class _Regression:
 
     def estimate(self, half: Mask, penalty: float) -> tuple[Indices, Floats]:
         """Return the other rows whose groups a half knows, and their estimated accuracies."""
-        unknown = ~self.groups[half].any(axis=0)
-        fitted = np.flatnonzero(half)
-        others = np.flatnonzero(~half & ~self.groups[:, unknown].any(axis=1))
-        if len(fitted) < LEAST_TO_FIT or not len(others):
-            return others[:0], np.empty(0)
-        rates = self.fit(fitted, others).rates(penalty)
-        return others, (rates @ self.above) / (rates @ self.below)
+        is_known = [np.isin(group, group[half]) for group in (self.dataset, self.classifier)]
+        others = ~half & np.all(is_known, axis=0)
+        if half.sum() < LEAST_TO_FIT or not others.any():
+            return np.empty(0, dtype=int), np.empty(0)
+        rows, rates = self.rates(others, self.fit(half, penalty))
+        return rows, (self.above @ rates) / (self.below @ rates)
 
 
-@dataclass
-class _Fit:
-    """Stacked rows X of classes with weights, and the rows Z to estimate."""
-
-    model: Any
-    X: Floats
-    classes: Indices
-    weights: Floats
-    Z: Floats
-    n_classes: int
-
-    def rates(self, penalty: float) -> Floats:
-        """Return the rate of each class in the rows Z, (rows, K); starts from the last fit."""
-        if "C" in self.model.get_params():
-            self.model.set_params(C=1 / (penalty * self.weights.sum()))
-        self.model.fit(self.X, self.classes, self.weights)
-        rates = np.zeros((len(self.Z), self.n_classes))
-        rates[:, self.model.classes_] = self.model.predict_proba(self.Z)
-        return rates
+def _log_rates(columns: Floats, parts: list[tuple[slice, Indices]], coefficients: Floats) -> Floats:
+    """Return the logarithms of the rates of classes in rows, (K, n)."""
+    logits = np.empty((len(coefficients), len(columns)))
+    for part, places in parts:
+        logits[:, part] = coefficients[:, places] @ columns[part].T
+    logits -= logits.max(axis=0)
+    return logits - np.log(np.exp(logits).sum(axis=0))
 
 
 def _halves(pooled: pd.DataFrame, settings: Settings) -> Iterator[Mask]:

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from labelsure._runtime.typing import AnyPath, Floats
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.study.analyses import ALL, Analyses
+from labelsure.study.analyses import ALL, BASELINE, FIT, KEYS, Analyses, effects
 from labelsure.study.conclusions import (
     FAILS,
     VERDICTS,
@@ -23,8 +23,6 @@ from labelsure.study.conclusions import (
     draw_conclusions,
     published_table,
 )
-from labelsure.study.correlations import BASELINE, KEYS
-from labelsure.study.linear_models import FIT, effects
 from labelsure.study.run import open_run
 from labelsure.study.tables import PrintedTable, interval_names
 

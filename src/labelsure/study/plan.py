@@ -39,8 +39,7 @@ from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import METRICS, check_empty
-from labelsure.tables.dataset import Dataset
-from labelsure.tables.datasets import load_dataset, make_labelsets, read_dataset
+from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -401,9 +400,6 @@ class Plan(Settings):
         The share of instances that is scored.
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
-    best_labels
-        Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
-        they go by their likely ones, and the score table says how far from the best that can be.
     description
         For people.
     """
@@ -413,7 +409,6 @@ class Plan(Settings):
     n_repeats: Repeats = 5
     test_share: float = Field(0.4, gt=0, lt=1)
     engine: Annotated[str, AfterValidator(lambda name: Engine(name).name)] = "auto"
-    best_labels: int = Field(16, ge=0)
     base: BaseLearner
     scaler: Scaler | None = None
     classifiers: dict[Name, Classifier] = Field(min_length=1)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from io import BytesIO
 from pathlib import Path
 
-import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.pages import Page
-from labelsure._runtime.processes import run_tasks
 from labelsure._runtime.storage import write_text
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
-from labelsure.errors import InputError
 from labelsure.metrics.registry import get_metric
-from labelsure.study.analyses import Analyses
+from labelsure.study.analyses import BASELINE, Analyses, optimal_decisions, over_repeats
 from labelsure.study.conclusions import NOT_APPLICABLE
-from labelsure.study.correlations import BASELINE, optimal_decisions, over_repeats
 from labelsure.study.figures import FIGURES, draw_figure, figure_inputs
+from labelsure.study.mixture import run_all
 from labelsure.study.paper import compare_with_paper
 from labelsure.study.run import RunFolder, StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables
@@ -55,10 +51,8 @@ def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
         The files of the report.
     """
     analyses = run.analyses(n_jobs)
-    return [
-        *_write_tables(analyses, run.folder / "tables"),
-        *_write_figures(analyses, run.folder, n_jobs or n_threads()),
-    ]
+    figures = _write_figures(analyses, run.folder, n_jobs)
+    return [*_write_tables(analyses, run.folder / "tables"), *figures]
 
 
 def _write_tables(analyses: Analyses, folder: Path) -> list[Path]:
@@ -98,8 +92,8 @@ def _describe_tables(tables: list[PrintedTable]) -> str:
     )
 
 
-def _write_figures(analyses: Analyses, folder: Path, n_jobs: int) -> list[Path]:
-    """Draw the figures whose inputs have changed, each in a process."""
+def _write_figures(analyses: Analyses, folder: Path, n_jobs: int | None) -> list[Path]:
+    """Draw the figures whose inputs have changed, in the processes that fitted the mixture."""
     for name in ("figures", "analyses"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     notes, file = RunFolder(folder), "analyses/figures.json"
@@ -110,10 +104,9 @@ def _write_figures(analyses: Analyses, folder: Path, n_jobs: int) -> list[Path]:
         paths += files
         if before.get(name) != now[name] or not all(path.is_file() for path in files):
             tasks.append((name, frame, files))
-    for _, failure in run_tasks(draw_figure, tasks, n_jobs=min(n_jobs, max(len(tasks), 1))):
-        if failure is not None:
-            raise InputError(f"The figures must be drawn, but {failure.message}")
-    notes.write_json(file, now)
+    if tasks:
+        run_all(draw_figure, tasks, n_jobs=n_jobs or n_threads())
+        notes.write_json(file, now)
     return paths
 
 
@@ -131,6 +124,7 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
 
     run = open_run(run_dir)
     analyses = run.analyses(n_jobs)
+    _write_figures(analyses, run.folder, n_jobs)
     found = compare_with_paper(analyses)
     verdicts = found.verdicts()
     # Not the paper's data: there is nothing to put beside ours.
@@ -151,7 +145,7 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
         "compared": compared if is_compared else [],
         "tables": others,
         "figures": [
-            {"title": kind.title, "image": _embed(name, kind.frame(analyses))}
+            {"title": kind.title, "image": _embed(run.folder / f"figures/{name}.svg")}
             for name, kind in FIGURES.items()
         ],
         "settings": tomli_w.dumps(run.plan.to_dict()),
@@ -167,11 +161,9 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     return Page("study", data)
 
 
-def _embed(name: str, frame: pd.DataFrame) -> str:
-    """Return a figure as an address that holds all of it."""
-    content = BytesIO()
-    draw_figure(name, frame, [content])
-    return f"data:image/svg+xml;base64,{b64encode(content.getvalue()).decode()}"
+def _embed(image: Path) -> str:
+    """Return an image as an address that holds all of it."""
+    return f"data:image/svg+xml;base64,{b64encode(image.read_bytes()).decode()}"
 
 
 def _findings(analyses: Analyses) -> list[str]:

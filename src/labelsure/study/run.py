@@ -15,19 +15,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
+from labelsure._runtime.processes import TaskFailure, check_jobs, read_versions, watched_workers
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -42,35 +39,23 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
+from labelsure.study.analyses import Analyses
 from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
-from labelsure.tables.parts import PartStore, run_parts
-
-if TYPE_CHECKING:
-    from labelsure.study.analyses import Analyses
-
+from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet, run_parts
 
 FOLDERS = ("cells", "cells/_notes", "analyses", "analyses/_notes", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
-PACKAGES = (
-    *("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "joblib", "threadpoolctl"),
-)
-"""Packages whose versions the numbers may depend on."""
-
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
-def to_parquet(frame: pd.DataFrame) -> bytes:
-    """Return the rows as the content of a Parquet file."""
-    content = BytesIO()
-    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), content)
-    return content.getvalue()
+def _encode(frame: pd.DataFrame) -> bytes:
+    return encode_parquet(pa.Table.from_pandas(frame, preserve_index=False))
 
 
-def from_parquet(content: bytes) -> pd.DataFrame:
-    """Return the rows of a Parquet file."""
-    return pq.read_table(pa.BufferReader(content)).to_pandas()
+def _decode(content: bytes) -> pd.DataFrame:
+    return decode_parquet(content).to_pandas()
 
 
 class RunFolder:
@@ -145,7 +130,11 @@ class RunFolder:
         self.manifest = {
             "state": "running",
             "started": _now(),
-            "versions": _versions(),
+            "versions": {
+                **read_versions(),
+                "python": platform.python_version(),
+                "platform": f"{sys.platform} {platform.machine()}",
+            },
             "plan": plan.to_dict(),
             "n_jobs": n_jobs,
             "datasets": {
@@ -213,7 +202,7 @@ class RunFolder:
         """Return a table that a finished study writes, or say that there is none."""
         path = self._find(f"{name}.parquet")
         try:
-            return from_parquet(path.read_bytes())
+            return _decode(path.read_bytes())
         except Exception as error:  # whatever libraries say of files that are damaged
             raise DataError(
                 f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
@@ -240,18 +229,6 @@ class RunFolder:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    from labelsure import __version__
-
-    found = {"labelsure": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return {**found, "platform": f"{sys.platform} {platform.machine()}"}
 
 
 @dataclass(frozen=True)
@@ -330,8 +307,6 @@ class StudyRun:
         n_jobs
             Processes for the mixture; None means as many as there are cores.
         """
-        from labelsure.study.analyses import Analyses  # neither running nor opening needs it
-
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
@@ -343,11 +318,11 @@ class StudyRun:
         with suppress(DataError, OSError, ValueError):  # damaged
             notes = store.find(name, key)
             if notes is not None:
-                replicates = from_parquet(store.read(name, notes))
+                replicates = _decode(store.read(name, notes))
                 return Analyses(self.scores, self.features, self.plan, replicates=replicates)
         analyses = Analyses(self.scores, self.features, self.plan, n_jobs=n_jobs)
         make_folder(self.folder / "analyses", "The run folder")
-        store.write(name, to_parquet(analyses.replicates), {"key": key})
+        store.write(name, _encode(analyses.replicates), {"key": key})
         return analyses
 
 
@@ -398,8 +373,8 @@ def run_study(
         sets = {key: source.load(key, data_dir) for key, source in plan.datasets.items()}
         folder.start_manifest(plan, sets, n_jobs)
         write_text(folder.path / "plan.toml", tomli_w.dumps(plan.to_dict()))
-        execution = _Execution(plan, sets, folder, progress or (lambda event: None))
-        return execution.compute(n_jobs, scheduler)
+        report = progress or (lambda event: None)
+        return _compute(plan, sets, folder, report, n_jobs, scheduler)
 
 
 def open_run(out: AnyPath) -> StudyRun:
@@ -430,128 +405,90 @@ def open_run(out: AnyPath) -> StudyRun:
     )
 
 
-@dataclass
-class _Outcome:
-    """What came back for a cell: rows, or error, message and traceback."""
+def _compute(
+    plan: Plan,
+    sets: dict[str, StudyData],
+    folder: RunFolder,
+    progress: Progress,
+    n_jobs: int,
+    scheduler: str | None,
+) -> StudyRun:
+    """Compute the missing cells of a plan, and store each as it comes."""
+    # The longest first, so that no core is left with one of them at the end.
+    order = sorted(plan_cells(plan), key=lambda cell: -_cost(sets[cell.dataset]))
+    cells = {f"{cell.name}.parquet": cell for cell in order}
+    keys = {name: cell_key(cell, plan, sets[cell.dataset]) for name, cell in cells.items()}
+    store = PartStore(folder.path / "cells")
+    frames: dict[Cell, pd.DataFrame] = {}
+    failures: dict[str, dict[str, str]] = {}
+    n_kept = 0
 
-    cell: Cell
-    seconds: float = 0.0
-    scores: pd.DataFrame | None = None
-    warnings: dict[str, int] = field(default_factory=dict)
-    failure: dict[str, str] = field(default_factory=dict)
+    def keep(name: str, notes: dict[str, Any]) -> bool:
+        with suppress(DataError, OSError, ValueError):  # damaged
+            frames[cells[name]] = _decode(store.read(name, notes))
+        return cells[name] in frames
 
+    def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
+        # Twice as many threads as cores: the last long cells leave no core of others idle.
+        n_workers = min(n_jobs, max(len(names), 1))
+        threads = max(1, min(n_threads(), 2 * n_threads() // n_workers))
+        if scheduler is not None:
+            threads = 1  # a worker of the cluster may compute several cells, each in a thread
+        missing = [cells[name] for name in names]
+        return [(cell, plan, sets[cell.dataset], threads, os.getpid()) for cell in missing]
 
-class _Execution:
-    """One execution of a plan: what is finished, and what is missing."""
-
-    def __init__(
-        self, plan: Plan, sets: dict[str, StudyData], folder: RunFolder, progress: Progress
-    ) -> None:
-        self.plan, self.sets, self.folder, self.progress = plan, sets, folder, progress
-        self.cells = plan_cells(plan)
-        self.store = PartStore(folder.path / "cells")
-        self.frames: dict[str, pd.DataFrame] = {}
-        self.failures: dict[str, dict[str, str]] = {}
-
-    def compute(self, n_jobs: int, scheduler: str | None) -> StudyRun:
-        # The longest first, so that no core is left with one of them at the end.
-        order = sorted(self.cells, key=lambda cell: -_cost(self.sets[cell.dataset]))
-        cells = {f"{cell.name}.parquet": cell for cell in order}
-
-        def keep(name: str, notes: dict[str, Any]) -> bool:
-            cell = cells[name]
-            try:
-                self.frames[cell.name] = from_parquet(self.store.read(name, notes))
-            except (DataError, OSError, ValueError):  # damaged
-                return False
-            return True
-
-        def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
-            # Twice as many threads as cores: the last long cells leave no core of others idle.
-            n_workers = min(n_jobs, max(len(names), 1))
-            threads = max(1, min(n_threads(), 2 * n_threads() // n_workers))
-            if scheduler is not None:
-                threads = 1  # a worker of the cluster may compute several cells, each in a thread
-            missing = [cells[name] for name in names]
-            return [
-                (cell, self.plan, self.sets[cell.dataset], threads, os.getpid()) for cell in missing
-            ]
-
-        keys = {name: self._key(cell) for name, cell in cells.items()}
-        n_kept = 0
-        for name, outcome, is_kept in run_parts(
-            self.store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
-        ):
-            n_kept += is_kept
-            if is_kept:
-                self._report_kept(cells[name], outcome)
-                continue
+    for name, outcome, is_kept in run_parts(
+        store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
+    ):
+        cell, state, message = cells[name], "kept", ""
+        if is_kept:
+            n_kept, notes = n_kept + 1, outcome
+        else:
             if isinstance(outcome, TaskFailure):
                 failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
-                outcome = _Outcome(cells[name], failure=failure)
-            self._store(outcome)
-        self.folder.write_json("failures.json", self.failures)
-        frames = [self.frames[cell.name] for cell in self.cells if cell.name in self.frames]
-        scores = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-        features = feature_rows(self.plan, self.sets)
-        for name, frame in (("scores", scores), ("features", features)):
-            PartStore(self.folder.path).put(f"{name}.parquet", to_parquet(frame))
-        n_computed = len(self.frames) - n_kept
-        return StudyRun(
-            self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept
-        )
-
-    def _key(self, cell: Cell) -> str:
-        return cell_key(cell, self.plan, self.sets[cell.dataset])
-
-    def _report_kept(self, cell: Cell, notes: dict[str, Any]) -> None:
-        self.folder.manifest["cells"][cell.name] = notes
-        self._report(cell, "kept", notes["seconds"])
-
-    def _store(self, outcome: _Outcome) -> None:
-        cell = outcome.cell
-        if outcome.scores is None:
-            self.failures[cell.name] = outcome.failure
-            self.folder.manifest["failed"] = sorted(self.failures)
-            self.folder.write_json("failures.json", self.failures)
-            self._report(cell, "failed", outcome.seconds, outcome.failure["message"])
-            return
-        notes = {
-            "key": self._key(cell),
-            "seconds": round(outcome.seconds, 3),
-            "warnings": outcome.warnings,
-        }
-        self.frames[cell.name] = outcome.scores
-        self.folder.manifest["cells"][cell.name] = self.store.write(
-            f"{cell.name}.parquet", to_parquet(outcome.scores), notes
-        )
-        self._report(cell, "done", outcome.seconds)
-
-    def _report(self, cell: Cell, state: str, seconds: float, message: str = "") -> None:
-        n_finished = len(self.frames) + len(self.failures)
-        self.progress(CellEvent(cell.name, state, seconds, n_finished, len(self.cells), message))
+                outcome = failure, {"seconds": 0.0}
+            result, notes = outcome
+            if isinstance(result, pd.DataFrame):
+                state, frames[cell] = "done", result
+                notes = store.write(name, _encode(result), {"key": keys[name], **notes})
+            else:
+                state, message, failures[cell.name] = "failed", result["message"], result
+                folder.manifest["failed"] = sorted(failures)
+                folder.write_json("failures.json", failures)
+        if state != "failed":
+            folder.manifest["cells"][cell.name] = notes
+        n_finished = len(frames) + len(failures)
+        progress(CellEvent(cell.name, state, notes["seconds"], n_finished, len(cells), message))
+    folder.write_json("failures.json", failures)
+    scored = [frames[cell] for cell in plan_cells(plan) if cell in frames]
+    scores = pd.concat(scored, ignore_index=True) if scored else pd.DataFrame()
+    features = feature_rows(plan, sets)
+    for name, frame in (("scores", scores), ("features", features)):
+        PartStore(folder.path).put(f"{name}.parquet", _encode(frame))
+    return StudyRun(plan, folder.path, scores, features, failures, len(frames) - n_kept, n_kept)
 
 
-def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int) -> _Outcome:
-    """Compute a cell; whatever goes wrong in it stops no other."""
+def _try_cell(
+    cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int
+) -> tuple[pd.DataFrame | dict[str, str], dict[str, Any]]:
+    """Return the rows of a cell, or what went wrong in it, which stops no other; and notes."""
     if os.getpid() != owner:  # in a process that works for the run, how many threads kernels use
         os.environ["LABELSURE_NUM_THREADS"] = str(threads)
     started = time.monotonic()
-    outcome = _Outcome(cell)
+    result: pd.DataFrame | dict[str, str]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            outcome.scores = score_cell(cell, plan, data)
+            result = score_cell(cell, plan, data)
         except Exception as error:
-            outcome.failure = {
+            result = {
                 "error": type(error).__name__,
                 "message": str(error) or type(error).__name__,
                 "traceback": traceback.format_exc(),
             }
     texts = Counter(f"{entry.category.__name__}: {entry.message}" for entry in caught)
-    outcome.warnings = dict(sorted(texts.items()))
-    outcome.seconds = time.monotonic() - started
-    return outcome
+    seconds = round(time.monotonic() - started, 3)
+    return result, {"seconds": seconds, "warnings": dict(sorted(texts.items()))}
 
 
 def _cost(data: StudyData) -> float:

@@ -10,12 +10,17 @@ import numpy as np
 import pandas as pd
 
 from labelsure._runtime.notebook import count
-from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.metrics.registry import METRICS, get_metric
-from labelsure.study.analyses import ALL, Analyses
-from labelsure.study.correlations import optimal_decisions, over_repeats, true_accuracy
-from labelsure.study.linear_models import FEATURE, FIT
+from labelsure.study.analyses import (
+    ALL,
+    FEATURE,
+    FIT,
+    LEVELS,
+    Analyses,
+    optimal_decisions,
+    over_repeats,
+)
 from labelsure.tables.datasets import catalogue
 
 MISSING = "NA"
@@ -34,39 +39,24 @@ _LATEX = str.maketrans(
 )
 
 
-MAX_ROWS = 55
-"""Of a table on one page; longer ones go on on the next."""
-
 _DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines that \input does not
 % want, \documentclass to \begin{{document}} and \end{{document}}, it is the table alone.
 \documentclass{{article}}
 \usepackage{{booktabs,longtable}}
 \usepackage[margin=2cm]{{geometry}} % for this document alone
 \begin{{document}}
-{}
-\end{{document}}
-"""
-_TABLE = r"""\begin{{table}}
-\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}
-{caption}
-\begin{{tabular}}{{{columns}}}
-\toprule
-{head} \\
-\midrule
-{rows}
-\bottomrule
-\end{{tabular}}
-\end{{table}}"""
-_LONG = r"""{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
 \begin{{longtable}}{{{columns}}}
-{caption} \\
+\caption[{title}]{{{caption}}}\label{{tab:{name}}} \\
 \toprule
 {head} \\
 \midrule
 \endhead
 {rows}
 \bottomrule
-\end{{longtable}}}}"""
+\end{{longtable}}}}
+\end{{document}}
+"""
 
 
 @dataclass(frozen=True)
@@ -114,14 +104,14 @@ class PrintedTable:
         head, *rows = self._lines(_escape_latex, heading, r"\textbf{{{}}}", r"\underline{{{}}}")
         rows = [[row[0]] if row[0].startswith(r"\multicolumn") else row for row in rows]
         title, note = _escape_latex(self.title), _escape_latex(self.note)
-        is_long = len(rows) > MAX_ROWS
-        text = (_LONG if is_long else _TABLE).format(
-            caption=rf"\caption[{title}]{{{f'{title}. {note}'.strip()}}}\label{{tab:{self.name}}}",
+        return _DOCUMENT.format(
+            name=self.name,
+            title=title,
+            caption=f"{title}. {note}".strip(),
             columns="l" * self.n_text + "r" * (self.frame.shape[1] - self.n_text),
             head=" & ".join(head),
             rows="\n".join(f"{' & '.join(row)} \\\\" for row in rows),
         )
-        return _DOCUMENT.format(text)
 
     def to_csv(self) -> str:
         """Return the same rows as CSV, with the heading of each in a column."""
@@ -238,7 +228,6 @@ PRINTED_METRICS = ("exact", "jaccard", "hamming")
 """The order in which the paper prints them; others follow."""
 
 PAPER = {
-    "worked_example": "Table 2",
     "datasets": "Table 4",
     "kendall_effects": "Table 5 (Analysis 1)",
     "kendall_robustness": "Table 6 (Analysis 2)",
@@ -277,37 +266,24 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
     for metric in metrics:
         yield interval_tables(analyses.intervals, metric)
     yield datasets_table(analyses.datasets)
-    yield worked_example_table()
     for metric in metrics:
         yield correlation_table(analyses.correlations, metric, "pearson")
     for association in ASSOCIATIONS:
         yield clustered_table(analyses.models, association, analyses.features["dataset"].nunique())
-    yield _means_table(
-        "true_accuracy",
-        "Correlation with the true expected accuracy, where it is known",
-        true_accuracy(analyses.scores, analyses.settings),
-        ["candidate", "kendall", "pearson", "mean_error"],
-        "model: the classifier's own expectation; mean_error: how far it is above the truth.",
-    )
-    yield _means_table(
-        "optimal_decisions",
-        "Mean accuracy of the mode and of the metric's best decision",
-        optimal_decisions(analyses.scores, analyses.settings),
-        ["mode", "best", "gain", "standard_error", "gap"],
+    yield decisions_table(optimal_decisions(analyses.scores, analyses.settings))
+
+
+def decisions_table(decisions: pd.DataFrame) -> PrintedTable:
+    """Return what best decisions gain over the mode, as means over repeats."""
+    keys, values = decisions.columns[:3], ["mode", "best", "gain", "standard_error", "gap"]
+    means = decisions.groupby([*keys], sort=False)[values].mean()
+    shown = means.map(print_number, digits=4).reset_index()
+    title = "Mean accuracy of the mode and of the metric's best decision"
+    note = (
         "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
-        "expected accuracy of the decisions can be below the best possible.",
+        "expected accuracy of the decisions can be below the best possible."
     )
-
-
-def _means_table(
-    name: str, title: str, frame: pd.DataFrame, columns: list[str], note: str
-) -> PrintedTable:
-    """Return means over repeats."""
-    keys = ["metric", "dataset", "classifier", *(c for c in columns if c == "candidate")]
-    values = [column for column in columns if column not in keys]
-    means = frame.groupby(keys, sort=False)[values].mean().reset_index()
-    shown = means.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
-    return PrintedTable(name, title, shown, note, n_text=len(keys))
+    return PrintedTable("optimal_decisions", title, shown, note, n_text=len(keys))
 
 
 def accuracy_table(analyses: Analyses) -> PrintedTable:
@@ -325,29 +301,6 @@ def accuracy_table(analyses: Analyses) -> PrintedTable:
     frame = in_sections(rows, ["Method", *titles])
     title = "Mean accuracy of the most probable labelset: actual (expected)"
     return PrintedTable("accuracy", title, frame, note)
-
-
-def worked_example_table() -> PrintedTable:
-    """Return the paper's example: a distribution over three labels with its expectations."""
-    # The paper counts with its first label as the highest bit.
-    labelsets = (np.arange(8)[:, np.newaxis] >> np.array([2, 1, 0])) & 1
-    probabilities = np.array([0, 4, 3, 0, 3, 0, 2, 0]) / 12
-    joint = np.zeros(8)
-    joint[labelsets @ (1 << np.arange(3))] = probabilities
-    dist = DenseDistribution(np.tile(joint, (8, 1)))
-    metrics = {"E[HS]": "hamming", "E[EM]": "exact", "E[JS]": "jaccard"}
-    frame = pd.DataFrame({"i": np.arange(1, 9)}).astype(str)
-    frame[["y1", "y2", "y3"]] = labelsets.astype(str)
-    frame["P(Y=y_i|x)"] = [f"{p:.3f}" for p in probabilities]
-    bold = pd.DataFrame(False, range(9), list(metrics))
-    for column, metric in metrics.items():
-        expected = dist.expected(metric, labelsets, empty=0.0).value
-        frame[column] = [f"{value:.3f}" for value in expected]
-        bold.loc[int(np.argmax(expected.round(9))), column] = True
-    marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
-    frame.loc[8] = ["P(y_j|x)", *marginals, *[""] * 4]
-    title = "A distribution and its expected accuracies"
-    return PrintedTable("worked_example", title, frame, paper=PAPER["worked_example"], bold=bold)
 
 
 def datasets_table(datasets: pd.DataFrame) -> PrintedTable:
@@ -394,18 +347,16 @@ def models_table(models: pd.DataFrame, association: str, analysis: str) -> Print
     columns = list(dict.fromkeys(part["of"]))
     if analysis == "effects":
         columns.sort(key=lambda m: (*PRINTED_METRICS, m).index(m))
-    # As the paper prints them: Pearson's candidates short, errors of its robustness below.
-    below = (association, analysis) == ("pearson", "robustness")
-    short = {"candidate"} if association == "pearson" else set()
     rows: list[tuple[str, list[str]]] = []
     for factor, heading in SECTIONS[analysis].items():
         for (baseline, term), cells in part[part["factor"] == factor].groupby(
             ["baseline", "term"], sort=False
         ):
-            section = heading.format(_term_title(str(baseline)))
-            title = str(term) if factor in short else _term_title(str(term))
             found = cells.set_index("of").to_dict("index")
-            rows += [(section, row) for row in _estimates(title, found, columns, below=below)]
+            texts = [_print_estimate(found.get(column)) for column in columns]
+            rows.append(
+                (heading.format(_term_title(str(baseline))), [_term_title(str(term)), *texts])
+            )
     what = {"effects": "Effects on", "robustness": "What moves"}[analysis]
     title = f"{what} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
     heads = map(_term_title, columns) if analysis == "effects" else columns
@@ -418,24 +369,15 @@ def _overall(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFr
     return models[is_asked & (models["repeat"] == ALL)]
 
 
-def _estimates(
-    title: str, cells: Mapping[Any, Any], columns: Sequence[str], *, below: bool
-) -> list[list[str]]:
-    shown, errors = [], []
-    for column in columns:
-        cell = cells.get(column, {"estimate": np.nan, "factor": ""})
-        estimate = cell["estimate"]
-        if cell["factor"] == FIT or pd.isna(estimate):
-            digits = 0 if cell.get("term") == "n" else 3
-            shown.append(print_number(estimate, digits))
-            errors.append("")
-            continue
-        error = f"({print_number(cell['standard_error'], 3)})"
-        mark = "*" * sum(cell["p_value"] < level for level in (0.1, 0.05, 0.01))
-        text = print_number(estimate, 3)
-        shown.append(f"{text if below else f'{text} {error}'} {mark}".strip())
-        errors.append(error)
-    return [[title, *shown], ["", *errors]] if below and any(errors) else [[title, *shown]]
+def _print_estimate(cell: Mapping[Any, Any] | None) -> str:
+    """Return an estimate with its standard error and stars; statistics of a fit have neither."""
+    if cell is None or pd.isna(cell["estimate"]):
+        return MISSING
+    if cell["factor"] == FIT:
+        return print_number(cell["estimate"], 0 if cell["term"] == "n" else 3)
+    error = print_number(cell["standard_error"], 3)
+    stars = "*" * sum(cell["p_value"] < level for level in LEVELS)
+    return f"{print_number(cell['estimate'], 3)} ({error}) {stars}".strip()
 
 
 def clustered_table(models: pd.DataFrame, association: str, n_datasets: int) -> PrintedTable:
