@@ -38,12 +38,3 @@ def chain_probability(labelset, logits, dependence):
         p = 1 / (1 + math.exp(-logit))
         probability *= p if y == 1 else 1 - p
     return probability
-
-
-def share_by_label(Y, rows):
-    """How often each label is set among some rows."""
-    counts = [0] * len(Y[0])
-    for i in rows:
-        for j, y in enumerate(Y[i]):
-            counts[j] += int(y)
-    return [count / len(rows) for count in counts]

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import labelsure as ls
 from labelsure.classifiers.recalibration import Recalibration
-from labelsure.tables.features import infer_roles
+from labelsure.tables.inputs import infer_roles
 
 X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))

@@ -9,6 +9,10 @@ from labelsure import metrics as metrics
 from labelsure import model as model
 from labelsure import study as study
 from labelsure import tables as tables
+from labelsure.classifiers._adapters import (
+    PrecomputedProbabilities as PrecomputedProbabilities,
+)
+from labelsure.classifiers._adapters import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers._adapters import as_distribution as as_distribution
 from labelsure.classifiers._chain_classifiers import BinaryRelevance as BinaryRelevance
 from labelsure.classifiers._chain_classifiers import (
@@ -18,10 +22,6 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain as ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
-from labelsure.classifiers._probability_layouts import (
-    PrecomputedProbabilities as PrecomputedProbabilities,
-)
-from labelsure.classifiers._probability_layouts import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
 )
@@ -62,12 +62,12 @@ from labelsure.metrics.partial import PartialLabelsets as PartialLabelsets
 from labelsure.metrics.registry import accuracy as accuracy
 from labelsure.model._aware_classifier import AccuracyAwareClassifier as AccuracyAwareClassifier
 from labelsure.saving import load as load
-from labelsure.tables.dataset import Dataset as Dataset
-from labelsure.tables.dataset import split_dataset as split_dataset
+from labelsure.tables.datasets import Dataset as Dataset
 from labelsure.tables.datasets import list_datasets as list_datasets
 from labelsure.tables.datasets import load_dataset as load_dataset
 from labelsure.tables.datasets import make_labelsets as make_labelsets
 from labelsure.tables.datasets import read_dataset as read_dataset
+from labelsure.tables.datasets import split_dataset as split_dataset
 
 __version__: str
 __all__: list[str]

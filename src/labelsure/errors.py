@@ -8,6 +8,7 @@ two threads enter and leave it in turn, the filters of one of them stay.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,24 @@ from typing import Any
 
 MAX_NAMES_LISTED = 30
 """A message lists no more known names than this: a data set may have thousands of columns."""
+
+
+_SECRETS = re.compile(
+    r"(://)[^/\s'\"]*(?=@)|([?&][^=&\s]*(?:key|secret|token|passw|signature|credential)[^=&\s]*=)"
+    r"[^&\s'\"]+",
+    re.IGNORECASE,
+)
+
+
+def hide_secrets(text: str) -> str:
+    """Return a text whose addresses show no user, password or key.
+
+    Examples
+    --------
+    >>> hide_secrets("s3://key:secret@bucket/t.csv?region=eu&session_token=12")
+    's3://***@bucket/t.csv?region=eu&session_token=***'
+    """
+    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", text)
 
 
 class LabelsureError(Exception):
@@ -39,6 +58,9 @@ class LabelsureError(Exception):
     ...     print(error)
     Unknown data set 'emotion'. Did you mean 'emotions'? Known: ...
     """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(hide_secrets(str(message)))
 
 
 class InputError(LabelsureError, ValueError):

@@ -31,11 +31,10 @@ from labelsure.metrics.registry import METRICS, get_metric
 
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
-        "BinaryRelevance EnsembleOfClassifierChains ProbabilisticClassifierChain"
+        "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._probability_layouts": "PrecomputedProbabilities",
-    "classifiers._trellis_classifier": "ClassifierTrellis",
+    "classifiers._adapters": "PrecomputedProbabilities",
     "classifiers.recalibration": (
         "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
         "VoteSmoothing"
@@ -50,8 +49,7 @@ _TYPES_BY_MODULE = {
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
     "model._model_card": "ModelCard",
-    "tables.features": "ColumnRole TableColumns",
-    "tables.predictions": "PredictionColumns",
+    "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 
 OWN_TYPES = frozenset(

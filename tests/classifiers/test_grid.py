@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 import labelsure as ls
-from labelsure.classifiers._trellis_classifier import (
+from labelsure.classifiers._chain_classifiers import (
     choose_width,
     make_grid_parents,
     mutual_information,

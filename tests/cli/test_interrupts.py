@@ -11,7 +11,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from labelsure._runtime.processes import watched_workers
-from labelsure.cli import _interrupts
+from labelsure.cli import _app
 from labelsure.cli._app import main
 
 SENTENCE = "Interrupted. What is finished is kept.\n"
@@ -21,8 +21,8 @@ NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     """Let a command do something else; return its exit code and what it says on stderr."""
-    monkeypatch.setattr(_interrupts, "SECONDS_UNTIL_REPEATED", 0.02)
-    monkeypatch.setattr(_interrupts, "SECONDS_UNTIL_RETRIED", 0.01)
+    monkeypatch.setattr(_app, "SECONDS_UNTIL_REPEATED", 0.02)
+    monkeypatch.setattr(_app, "SECONDS_UNTIL_RETRIED", 0.01)
 
     def run(function):
         monkeypatch.setattr("labelsure.study.run.run_study", lambda *_, **__: function())
@@ -136,7 +136,7 @@ def test_a_pool_is_made_and_ended_first(run, module, function):
 
 
 def test_a_pool_that_never_ends_is_interrupted_all_the_same(run, monkeypatch):
-    monkeypatch.setattr(_interrupts, "MAX_RETRIES", 3)
+    monkeypatch.setattr(_app, "MAX_RETRIES", 3)
     names = {"__name__": "joblib.externals.loky", "wait": wait_in_vain}
     names["raise_signal"] = signal.raise_signal
     exec("def submit():\n raise_signal(15)\n wait()", names)

@@ -73,6 +73,13 @@ def test_the_separator_of_tables_to_learn_from(files, tmp_path, capsys):
     assert ls.load(out).label_names_ == ("odd", "large")
 
 
+def test_train_names_the_columns_that_it_does_not_use(files, tmp_path, capsys):
+    table = pd.read_csv(files / "t.csv").assign(site="here")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    found = run(capsys, *training(tmp_path, "--out", tmp_path / "m.labelsure"))
+    assert "2 unused columns (id, site)" in found.out
+
+
 def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys):
     out = tmp_path / "m.labelsure"
     words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure.cli._app import main
-from labelsure.tables.files import list_units
+from labelsure.tables.files import list_slices
 
 N_ROWS = 40
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
@@ -134,7 +135,7 @@ def test_json_lists_in_cells_of_csv(folder, sep):
     assert data.label_names == ("7", "dark blue", "red")
     assert data.Y.sum(axis=0).tolist() == [1, 30, 30]
     (folder / "t.csv").write_text('id,size,tags\n1,2,"[""a""]"\n2,3,[a]\n')
-    with pytest.raises(ls.DataError, match=r"must hold JSON lists .* '\[a\]' in row 1"):
+    with pytest.raises(ls.DataError, match=r"as .*names.*, got '\[a\]' in row 1"):
         ls.read_dataset("t.csv", labels="tags", index="id", sep=sep)
 
 
@@ -144,7 +145,8 @@ def test_missing_labels_are_refused(folder, cell):
     with pytest.raises(ls.DataError, match="'red' is missing in row 1"):
         ls.read_dataset("t.csv", labels="red")
     (folder / "t.csv").write_text(f"size,tags\n1,a;b\n2,{cell}\n")
-    with pytest.raises(ls.DataError, match="one is missing in row 1"):
+    message = f"as names with ';' between them, got {cell!r} in row 1"
+    with pytest.raises(ls.DataError, match=re.escape(message)):
         ls.read_dataset("t.csv", labels="tags", sep=";")
 
 
@@ -171,7 +173,7 @@ def test_sources_of_rows(folder):
         (folder / name).write_text("x\n1\n")
 
     def sources(*inputs):
-        return [unit.source for unit in list_units([folder / name for name in inputs])]
+        return [slice_.file.source for slice_ in list_slices([folder / name for name in inputs])]
 
     assert sources("one/a.csv") == ["a.csv"]
     assert sources("one") == ["one/a.csv", "one/sub/b.csv"]

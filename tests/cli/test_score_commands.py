@@ -140,9 +140,7 @@ def test_an_estimate(run, files):
     assert (first, second) == (str(expected), str(expected.shift))
     assert third.startswith("Labels of random rows give a valid interval under any shift")
     assert re.match("labelsure score .*new.csv --audit 200 --out predictions.csv", fourth)
-    code, out, _ = run(
-        "estimate", "new.csv", "--confidence", "0.9", "--json", "--metric", "jaccard"
-    )
+    code, out, _ = run("estimate", "new.csv", "--confidence", "0.9", "--json")
     found = json.loads(out)
     assert (code, found["n_samples"], found["level"]) == (0, N_ROWS, 0.9)
     assert found["mean"] == pytest.approx(expected.mean)
@@ -230,9 +228,7 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
     truth = pd.DataFrame({"x": [0] * 12, "y": 1, "z": 0})
     cases = {
         "must say which rows it is about": truth,
-        "must be one row of the input, but '99' is not in the input": truth.assign(
-            row=[*range(11), 99]
-        ),
+        "must be one row of the input, missing there: '99'": truth.assign(row=[*range(11), 99]),
         "must name each row once, some are there twice": truth.assign(row=[1, 1, *range(2, 12)]),
         "Unknown column of 'some.csv' 'z'": truth.assign(row=range(12)).drop(columns="z"),
         "must be about files of the input, 'b.csv' is none": truth.assign(

@@ -228,6 +228,11 @@ def test_columns_of_a_frozen_model_without_names_are_those_of_the_calibration_se
         with pytest.raises(ValueError, match="feature names should match"):
             model.estimate(other)
     assert not hasattr(model.fit(X, Y), "feature_names_in_")
+    said = pd.DataFrame(0.7 * Y + 0.3 * np.roll(Y, 1, axis=0)).mul(0.8).add(0.1)
+    said = said.set_axis(NAMES, axis=1) ** [1, 2, 3, 4]
+    model = aware(ls.PrecomputedProbabilities()).fit(said, pd.DataFrame(Y, columns=NAMES))
+    found = model.predict(said[NAMES[::-1]])  # it aligns labels by name
+    np.testing.assert_array_equal(found, said.to_numpy() > 0.5)
 
 
 @pytest.mark.parametrize("decision", ["mode", "best", "predict"])

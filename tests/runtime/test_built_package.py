@@ -17,7 +17,7 @@ import labelsure
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-STUDY = ["iterstrat", "river", "tomli_w"]
+STUDY = ["river", "tomli_w"]
 OPTIONAL = [*STUDY, "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost"]
 
 pytestmark = pytest.mark.skipif(
@@ -93,7 +93,6 @@ def test_the_wheel_works_without_optional_packages(python, tmp_path):
 
 
 ASKS = {
-    "stratified": "ls.split_dataset(ls.load_dataset('digits'), stratified=True)",
     "study": "from labelsure.study import load_plan",
 }
 

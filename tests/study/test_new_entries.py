@@ -71,7 +71,6 @@ def test_tables_have_the_titles_of_new_entries(study):
     assert "| | Exact | F2 Score |" in effects
     assert "| Likely Share |" in effects
     assert "| F2 Score |" in text_of(folder, "kendall_robustness")
-    assert "| f2 | dependent | Indep | LS |" in text_of(folder, "true_accuracy")
     assert "| f2 | dependent | Indep |" in text_of(folder, "optimal_decisions")
 
 

@@ -15,7 +15,7 @@ from labelsure._runtime.processes import TaskFailure, run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
 from labelsure.tables import scoring
-from labelsure.tables.estimates import estimate_files
+from labelsure.tables.estimates import sum_files
 from labelsure.tables.scoring import score_dask, score_files, score_frame
 
 pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
@@ -89,8 +89,8 @@ def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
 @pytest.mark.slow
 def test_estimates_come_from_the_cluster(cluster, files):
     arguments = [files / "model.labelsure", files / "new.csv"]
-    found = estimate_files(*arguments, scheduler=cluster.address)
-    assert found == estimate_files(*arguments, n_jobs=1)
+    found = sum_files(*arguments, scheduler=cluster.address).estimate()
+    assert found == sum_files(*arguments, n_jobs=1).estimate()
 
 
 @pytest.mark.slow

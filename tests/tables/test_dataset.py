@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles_datasets import share_by_label
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.dataset import split_rows
+from labelsure.tables.datasets import split_rows
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])
 
@@ -154,46 +153,23 @@ labelsets = st.integers(2, 40).flatmap(
 )
 
 
-@given(labelsets, st.floats(0.1, 0.9), st.booleans(), st.integers(0, 9))
-def test_every_row_is_in_one_part(Y, test_size, stratified, seed):
-    train, test = split_rows(Y, test_size, stratified=stratified, random_state=seed)
+@given(labelsets, st.floats(0.1, 0.9), st.integers(0, 9))
+def test_every_row_is_in_one_part(Y, test_size, seed):
+    train, test = split_rows(Y, test_size, random_state=seed)
     assert sorted([*train, *test]) == list(range(len(Y)))
     assert list(train) == sorted(train)
     assert list(test) == sorted(test)
-    again = split_rows(Y, test_size, stratified=stratified, random_state=seed)
+    again = split_rows(Y, test_size, random_state=seed)
     np.testing.assert_array_equal(test, again[1])
-    if not stratified:
-        assert len(test) == min(max(1, round(test_size * len(Y))), len(Y) - 1)
+    assert len(test) == min(max(1, round(test_size * len(Y))), len(Y) - 1)
 
 
 def test_seeds_make_a_difference():
     data = ls.load_dataset("digits")
-    for stratified in (False, True):
-        parts = [split_rows(data.Y, stratified=stratified, random_state=s)[1] for s in (0, 1)]
-        assert set(parts[0]) != set(parts[1])
+    parts = [split_rows(data.Y, random_state=s)[1] for s in (0, 1)]
+    assert set(parts[0]) != set(parts[1])
 
 
 def test_a_number_of_instances():
     train, test = ls.split_dataset(ls.load_dataset("digits"), 100, random_state=0)
     assert (len(train), len(test)) == (1697, 100)
-
-
-def test_stratified_parts_have_the_same_labels():
-    data, _ = ls.make_labelsets(1000, 8, cardinality=0.6, random_state=3)
-    rows = {}
-    for stratified in (False, True):
-        rows[stratified] = split_rows(data.Y, 0.4, stratified=stratified, random_state=0)
-    whole = np.array(share_by_label(data.Y, range(1000)))
-    off = {
-        stratified: np.abs(np.array(share_by_label(data.Y, test)) / whole - 1).max()
-        for stratified, (_, test) in rows.items()
-    }
-    assert off[True] < 0.05
-    assert off[True] < off[False] / 2
-    assert abs(len(rows[True][1]) - 400) <= 4
-
-
-def test_one_label_can_be_stratified():
-    labels = np.repeat([[1], [0]], [10, 90], axis=0)
-    _, test = split_rows(labels, 0.5, stratified=True, random_state=0)
-    assert labels[test].sum() == 5

@@ -1,4 +1,4 @@
-"""`estimate_files`: the numbers of `estimate` for all rows at once, from units of any size."""
+"""`sum_files`: the numbers of `estimate` for all rows at once, from parts of any size."""
 
 import re
 from unittest.mock import patch
@@ -10,7 +10,7 @@ from scored_files import make_model, make_rows
 
 import labelsure as ls
 from labelsure.tables import scoring
-from labelsure.tables.estimates import estimate_files
+from labelsure.tables.estimates import sum_files
 
 N_ROWS = 60
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 def test_parts_say_what_all_rows_say(folder, n_rows, level):
     files = [folder / "model.labelsure", folder / "new.csv"]
     with patch.object(scoring, "PART_ROWS", n_rows):
-        found = estimate_files(*files, level=level, n_jobs=1)
+        found = sum_files(*files, n_jobs=1).estimate(level=level)
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=level)
     assert (found.n_samples, found.level) == (N_ROWS, level or 0.95)
     for name in ("mean", "low", "high", "spread"):
@@ -37,16 +37,8 @@ def test_parts_say_what_all_rows_say(folder, n_rows, level):
 def test_jobs_change_no_bit(folder, monkeypatch):
     monkeypatch.setattr(scoring, "PART_ROWS", 7)
     files = [folder / "model.labelsure", folder / "new.csv"]
-    found = [estimate_files(*files, n_jobs=n_jobs) for n_jobs in (1, 2)]
+    found = [sum_files(*files, n_jobs=n_jobs).estimate() for n_jobs in (1, 2)]
     assert found[0] == found[1]
-
-
-def test_the_metric_is_that_of_the_model(folder):
-    files = [folder / "model.labelsure", folder / "new.csv"]
-    assert estimate_files(*files, metric="jaccard") == estimate_files(*files)
-    message = "`metric` must be the one that the model was fitted for, 'jaccard', got 'micro-f1':"
-    with pytest.raises(ls.InputError, match=re.escape(message)):
-        estimate_files(*files, metric="micro-f1")
 
 
 def test_rows_that_cannot_be_used(folder):
@@ -54,20 +46,20 @@ def test_rows_that_cannot_be_used(folder):
     rows.loc[5, "c"] = "soon"
     rows.to_csv(folder / "bad.csv", index=False)
     with pytest.raises(ls.InputError, match=re.escape("Row 5 of 'bad.csv' (rows count from 0)")):
-        estimate_files(folder / "model.labelsure", folder / "bad.csv", n_jobs=1)
+        sum_files(folder / "model.labelsure", folder / "bad.csv", n_jobs=1).estimate()
     (folder / "empty.csv").write_text("a,b,c,d\n")
     message = "The input must have at least one row, it has none."
     with pytest.raises(ls.InputError, match=re.escape(message)):
-        estimate_files(folder / "model.labelsure", folder / "empty.csv", n_jobs=1)
+        sum_files(folder / "model.labelsure", folder / "empty.csv", n_jobs=1).estimate()
 
 
 def test_progress_counts_rows(folder, monkeypatch):
     monkeypatch.setattr(scoring, "PART_ROWS", 25)
     events = []
-    estimate_files(
+    sum_files(
         folder / "model.labelsure",
         folder / "new.csv",
         n_jobs=1,
         progress=lambda *counted: events.append(counted),
-    )
+    ).estimate()
     assert events == [(25, 60), (50, 60), (60, 60)]

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
 from labelsure.saving import read_description
-from labelsure.tables.files import list_units, read_table, read_unit
+from labelsure.tables.files import list_slices, read_slice, read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.training import CLASSIFIERS, calibrate_model, train_model
 
@@ -58,11 +58,13 @@ def test_a_model_of_a_table_with_all_kinds_of_columns(csv, tmp_path):
     model.save(path)
     loaded = ls.load(path)
     assert read_description(path)["card"]["columns"] == model.card_.columns
-    units = list_units(csv, rows=100)
+    slices = list_slices(csv, rows=100)
     parts = []
-    for unit in units:
-        X, ids = InputTable(loaded).read(read_unit(unit), unit.where)
-        assert list(ids) == [f"d{i}" for i in range(unit.first_row, unit.first_row + unit.n_rows)]
+    for slice_ in slices:
+        X, ids = InputTable(loaded).read(read_slice(slice_), slice_.where)
+        assert list(ids) == [
+            f"d{i}" for i in range(slice_.first_row, slice_.first_row + slice_.n_rows)
+        ]
         parts.append(loaded.predict_accuracy(X))
     whole = model.predict_accuracy(read_table(csv))
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
@@ -263,8 +265,8 @@ def test_every_form_gives_the_same_model(forms, form, tmp_path):
     assert model.label_names_ == tuple(NAMES)
     model.save(tmp_path / "m")
     loaded = ls.load(tmp_path / "m")
-    (unit,) = list_units(f"{folder}/{predictions}")
-    X, ids = InputTable(loaded).read(read_unit(unit), unit.where)
+    (slice_,) = list_slices(f"{folder}/{predictions}")
+    X, ids = InputTable(loaded).read(read_slice(slice_), slice_.where)
     assert (ids is not None) == (loaded.card_.columns[0]["role"] == "id")
     same_rows = "text" not in truth
     if same_rows:
@@ -406,7 +408,7 @@ def test_one_row_is_a_table_of_one_row(csv, row):
             "Predictions and truth must have the same rows where no column names them, got 400 in "
             "the predictions and 399 in the truth. Name a column of ids with `id_column`.",
         ),
-        (SCORES[:-7], TRUTH, {}, "missing are the ids 'k393', 'k394', 'k395', 'k396', 'k397' and"),
+        (SCORES[:-7], TRUTH, {}, "must be one row of the predictions, missing there: 'k393'"),
         (SCORES, TRUTH.assign(id="k0"), {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
         (SCORES.assign(id="k0"), TRUTH, {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
         (SCORES, TRUTH[NAMES], {"id_column": "id"}, "Unknown column of the truth 'id'."),
@@ -424,8 +426,8 @@ def test_one_row_is_a_table_of_one_row(csv, row):
         (SCORES, TRUTH, {"label_column": "tags"}, "Unknown column of the truth 'tags'."),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cold"]] * 399 + [None]}), {},
-            "Column 'tags' of the truth must say for every row which labels it has, one is "
-            "missing in row 399",
+            "Column 'tags' of the truth must say for every row which labels it has, as a list "
+            "of names, got None in row 399",
         ),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cool"]] * 400}), {},

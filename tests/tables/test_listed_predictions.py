@@ -11,7 +11,7 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure.tables.files import list_rows, read_table
-from labelsure.tables.predictions import LAYOUTS, all_listed_labels, find_layout
+from labelsure.tables.inputs import LAYOUTS, all_listed_labels, find_layout
 
 NAMES = ["ant", "bee", "cat", "dog"]
 PAIRS = [{"label": "dog", "score": 0.2}, {"label": "bee", "score": 0.9}]

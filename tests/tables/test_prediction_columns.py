@@ -9,7 +9,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.tables.files import read_table
-from labelsure.tables.predictions import find_layout
+from labelsure.tables.inputs import find_layout
 
 NAMES = ["cat", "dog"]
 PAIRS = [{"label": "dog", "score": 0.2}, {"label": "cat", "score": 0.9}]

@@ -19,8 +19,10 @@ from scored_files import COLUMNS as INPUTS
 from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
+from labelsure._runtime import storage
 from labelsure.tables import parts, scoring
-from labelsure.tables.files import list_units
+from labelsure.tables.files import list_slices
+from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import FORMATS
 from labelsure.tables.scoring import score_files, score_frame
 from labelsure.tables.training import train_model
@@ -95,7 +97,7 @@ def test_a_folder_keeps_its_parts(model_file, new, tmp_path):
     assert sorted(path.name for path in out.glob("[!._]*")) == [
         f"part-0000{i}.parquet" for i in range(4)
     ]
-    assert [unit.n_rows for unit in list_units(out)] == [30, 30, 30, 10]
+    assert [slice_.n_rows for slice_ in list_slices(out)] == [30, 30, 30, 10]
     run = score(model_file, new, out)  # the same once more: all is there
     assert (run.n_rows, run.n_kept) == (N_ROWS, 4)
 
@@ -133,7 +135,7 @@ def test_the_columns_are_those_on_the_page(model_file, new, tmp_path, settings):
 
 
 def test_types_do_not_depend_on_the_values(model_file, tmp_path):
-    """A unit whose predictions are all empty, and a model without a target."""
+    """A slice whose predictions are all empty, and a model without a target."""
     make_model(None).save(tmp_path / "free.labelsure")
     make_rows(3).assign(a=-9, b=-9, c=-9).to_parquet(tmp_path / "none.parquet")
     run = score(tmp_path / "free.labelsure", tmp_path / "none.parquet", tmp_path / "out.parquet")
@@ -317,7 +319,7 @@ def test_an_audit_is_a_random_part_of_all_rows(model_file, new, tmp_path):
 
 
 def test_all_rows_have_the_same_chance(new):
-    cut = scoring.list_parts(new, make_model(), None)
+    cut = scoring.list_parts(new, InputTable(make_model()).columns)
     assert [part.n_rows for part in cut] == [30, 30, 30, 10]
     counts = np.zeros(N_ROWS)
     for seed in range(2000):
@@ -416,7 +418,7 @@ def test_a_folder_that_cannot_be_written_to(model_file, new, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
-    write_whole = parts.write_whole
+    write_whole = storage.write_whole
 
     def write(path, write):
         if path.suffix == ".parquet":
@@ -424,7 +426,7 @@ def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
         else:
             write_whole(path, write)
 
-    monkeypatch.setattr(parts, "write_whole", write)
+    monkeypatch.setattr(storage, "write_whole", write)
     message = (
         rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.parquet'\. 0 of 4 parts"
     )
@@ -571,7 +573,7 @@ def test_only_columns_that_the_model_needs_are_read(model_file, new, tmp_path, m
     monkeypatch.setattr(
         scoring,
         "read_rows",
-        lambda unit, columns=None: seen.append(columns) or read_rows(unit, columns),
+        lambda slice_, columns=None: seen.append(columns) or read_rows(slice_, columns),
     )
     score(model_file, tmp_path / "new.parquet", tmp_path / "out.csv")
     assert seen

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,16 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure.tables.files import read_table
-from labelsure.tables.truth import join_truth, names_in_truth, read_truth
+from labelsure.tables.truth import read_truth
 
 NAMES = ("ant", "bee", "cat", "dog")
 ROWS = [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
 LISTS = [["dog", "bee"], [], ["ant"]]
 
 
-def read(frame, labels=NAMES, **settings):
-    found = read_truth(frame, "'t.jsonl'", labels=labels, n_labels=4, sparse=True, **settings)
+def read(frame, labels=NAMES, n_labels=4, **settings):
+    settings |= {"labels": labels, "n_labels": n_labels}
+    found = read_truth(frame, "'t.jsonl'", sparse=True, **settings)
     assert isinstance(found.labelsets, sparse.csr_array)
     assert found.labelsets.has_canonical_format
     return found
@@ -66,7 +68,7 @@ def test_labels_without_names_are_counted(tmp_path, labels):
 
 def test_numbers_are_names_where_labels_have_some(tmp_path):
     frame = save_lines(tmp_path, [{"labels": [7]}])
-    assert read(frame, ("8", "7")).labelsets.toarray().tolist() == [[0, 1]]
+    assert read(frame, ("8", "7"), 2).labelsets.toarray().tolist() == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,9 @@ def test_numbers_are_names_where_labels_have_some(tmp_path):
         ([[1]], NAMES, "Unknown label in row 0 of `truth`: '1'"),
         ([[4]], None, "Unknown label in row 0 of `truth`: 'y4'"),
         ([[-1]], None, "Unknown label in row 0 of `truth`: '-1'"),
-        ([["ant"], "ant;bee"], NAMES, "must hold a list in every row, got 'ant;bee' in row 1"),
+        ([["ant"], "ant;bee"], NAMES, "as a list of names, got 'ant;bee' in row 1"),
+        ([["ant"], [["bee"]]], NAMES, "as a list of names, got [['bee']] in row 1"),
+        ([[{"ant": 1}]], NAMES, "as a list of names, got [{'ant': 1}] in row 0"),
     ],
 )
 def test_rows_that_cannot_be_used(cells, names, message):
@@ -103,17 +107,19 @@ def test_rows_are_joined_by_id(tmp_path):
     lines = [{"id": i, "labels": some} for i, some in zip("abc", LISTS, strict=True)]
     truth = read(save_lines(tmp_path, lines), id_column="id")
     said = pd.DataFrame({"id": ["c", "x", "b", "a"], "place": range(4)})
-    joined, Y = join_truth(said, truth, "id", "'p.jsonl'")
+    joined = truth.join(said, "'p.jsonl'")
     assert joined["place"].tolist() == [3, 2, 0]
-    assert Y.toarray().tolist() == ROWS
-    with pytest.raises(ls.InputError, match="jsonl"):
-        join_truth(said, truth, None, "'p.jsonl'")
+    with pytest.raises(ls.InputError, match=r"one row of 'p.jsonl', missing there: 'b'\."):
+        truth.join(said.drop(index=2), "'p.jsonl'")
+    with pytest.raises(ls.InputError, match=r"Unknown column of 'p.jsonl' 'id'"):
+        truth.join(said[["place"]], "'p.jsonl'")
+    with pytest.raises(ls.InputError, match=r"same rows .* got 4 in 'p.jsonl' and 3 in 't.jsonl'"):
+        replace(truth, names=None).join(said, "'p.jsonl'")
 
 
 def test_names_that_a_truth_has(tmp_path):
-    settings = {"label_column": None, "sep": None, "id_column": None}
-    assert names_in_truth(save_lines(tmp_path, LISTS), "t", **settings) == {"ant", "bee", "dog"}
+    found = read_truth(save_lines(tmp_path, LISTS), "t", sparse=True)
+    assert found.label_names == ("ant", "bee", "dog")
     bits = pd.DataFrame(ROWS, columns=list(NAMES))
-    assert names_in_truth(bits, "t", **settings) == set(NAMES)
-    with pytest.raises(ls.InputError, match="counts"):
-        names_in_truth(save_matrix(tmp_path, ROWS), "'t.npz'", **settings)
+    assert read_truth(bits, "t").label_names == NAMES
+    assert read_truth(save_matrix(tmp_path, ROWS), "t", sparse=True).label_names is None

@@ -1,4 +1,4 @@
-"""Units of files: every row in exactly one of them, whatever the format and the size."""
+"""Slices of files: every row in exactly one of them, whatever the format and the size."""
 
 import bz2
 import gzip
@@ -21,14 +21,14 @@ from scipy import sparse
 import labelsure as ls
 from labelsure.tables import files
 from labelsure.tables.files import (
-    UNIT_ROWS,
+    SLICE_ROWS,
+    FileSlice,
     TableFile,
     TextScan,
-    Unit,
-    list_units,
-    load_unit,
+    list_slices,
+    load_slice,
+    read_slice,
     read_table,
-    read_unit,
     stack_rows,
 )
 
@@ -62,9 +62,9 @@ def write(frame, path):
 def test_units_hold_every_row_once(tmp_path, suffix, rows):
     frame = frame_of(20)
     path = write(frame, tmp_path / f"table{suffix}")
-    units = list_units(path, rows=rows)
-    parts = [read_unit(unit) for unit in units]
-    assert [unit.number for unit in units] == list(range(len(units)))
+    slices = list_slices(path, rows=rows)
+    parts = [read_slice(slice_) for slice_ in slices]
+    assert [slice_.number for slice_ in slices] == list(range(len(slices)))
     found = pd.concat(parts)
     assert list(found.index) == list(range(20))
     assert list(found.columns) == NAMES
@@ -77,25 +77,29 @@ def test_units_hold_every_row_once(tmp_path, suffix, rows):
     pd.testing.assert_frame_equal(whole, found, check_index_type=False)
     assert isinstance(whole.index, pd.RangeIndex)
     if suffix not in (".parquet", ".feather"):
-        assert [(unit.first_row, unit.n_rows) for unit in units] == oracles_files.cut(20, rows)
+        assert [(slice_.first_row, slice_.n_rows) for slice_ in slices] == oracles_files.cut(
+            20, rows
+        )
 
 
 def test_a_unit_is_the_same_after_pickling_and_says_what_it_is(tmp_path):
     path = write(frame_of(5), tmp_path / "t.csv")
-    first, second = list_units(path, rows=4)
+    first, second = list_slices(path, rows=4)
     file = TableFile(str(path), "t.csv")
     scan = TextScan(("wind", "rain", "sky"), ",", "utf-8")
-    assert first == Unit(file, 0, 0, 4, second.start - 14, 14, 2, scan)
+    assert first == FileSlice(file, 0, 0, 4, second.start - 14, 14, 2, scan)
     line = 1 + path.read_bytes()[: second.start].count(b"\n")
     size = path.stat().st_size - second.start
-    assert second == Unit(file, 1, 4, 1, size, second.start, line, scan)
-    pd.testing.assert_frame_equal(read_unit(pickle.loads(pickle.dumps(second))), read_unit(second))
+    assert second == FileSlice(file, 1, 4, 1, size, second.start, line, scan)
+    pd.testing.assert_frame_equal(
+        read_slice(pickle.loads(pickle.dumps(second))), read_slice(second)
+    )
 
 
 def test_the_default_is_a_fixed_number_of_rows(tmp_path):
     path = tmp_path / "t.npy"
-    np.save(path, np.zeros((UNIT_ROWS + 1, 2)))
-    assert [unit.n_rows for unit in list_units(path)] == [UNIT_ROWS, 1]
+    np.save(path, np.zeros((SLICE_ROWS + 1, 2)))
+    assert [slice_.n_rows for slice_ in list_slices(path)] == [SLICE_ROWS, 1]
 
 
 CELLS = st.text(st.sampled_from(list('a1,;"\n\r é')), max_size=5)
@@ -111,12 +115,12 @@ def test_rows_of_any_text_are_those_of_pythons_reader(tmp_path_factory, body, ro
     _, expected = oracles_files.csv_rows(text, ",")
     if oracles_files.ends_in_quotes(text):
         with pytest.raises(ls.DataError, match="closed"):
-            list_units(path, rows=rows)
+            list_slices(path, rows=rows)
         return
-    units = list_units(path, rows=rows)
-    found = [value for unit in units for value in read_unit(unit)["one"]]
+    slices = list_slices(path, rows=rows)
+    found = [value for slice_ in slices for value in read_slice(slice_)["one"]]
     assert found == [row[0] for row in expected]
-    assert [(u.first_row, u.n_rows) for u in units] == oracles_files.cut(len(expected), rows)
+    assert [(u.first_row, u.n_rows) for u in slices] == oracles_files.cut(len(expected), rows)
 
 
 @settings(max_examples=200)
@@ -132,21 +136,21 @@ def test_written_values_come_back(tmp_path_factory, cells, rows, line_end, block
     text = frame.to_csv(index=False, quoting=1, lineterminator=line_end)
     path.write_bytes(text.encode())
     with mock.patch.object(files, "BLOCK_BYTES", 200):  # holds the header
-        listed = list_units(path, rows=rows)
-    found = [tuple(row) for unit in listed for row in read_unit(unit).to_numpy()]
+        listed = list_slices(path, rows=rows)
+    found = [tuple(row) for slice_ in listed for row in read_slice(slice_).to_numpy()]
     assert found == cells
     header_bytes = text.index(line_end) + len(line_end) + 1
     with mock.patch.object(files, "BLOCK_BYTES", header_bytes + block_bytes):
         found = files.scan_text.__wrapped__(TableFile(str(path)), ",", rows, ())
     assert found[3] == len(cells)
-    assert found[1][:-1] == [unit.start for unit in listed]
+    assert found[1][:-1] == [slice_.start for slice_ in listed]
 
 
 def test_values_of_csv_are_text_in_every_unit(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,x\n,NA\n007,\n1.5,null\n")
-    for unit in list_units(path, rows=1):
-        assert [str(dtype) for dtype in read_unit(unit).dtypes] == ["str", "str"]
+    for slice_ in list_slices(path, rows=1):
+        assert [str(dtype) for dtype in read_slice(slice_).dtypes] == ["str", "str"]
     assert read_table(path).to_numpy().tolist() == [
         ["1", "x"], ["", "NA"], ["007", ""], ["1.5", "null"]
     ]  # fmt: skip
@@ -173,17 +177,17 @@ def test_headers(tmp_path, text, columns):
 def test_columns_can_be_chosen(tmp_path):
     for suffix in (".csv", ".parquet", ".jsonl"):
         path = write(frame_of(5), tmp_path / f"t{suffix}")
-        (unit,) = list_units(path)
-        assert list(read_unit(unit, ["sky", "wind"]).columns) == ["sky", "wind"]
-        assert list(read_unit(unit, ["other", "sky"]).columns) == ["sky"]
+        (slice_,) = list_slices(path)
+        assert list(read_slice(slice_, ["sky", "wind"]).columns) == ["sky", "wind"]
+        assert list(read_slice(slice_, ["other", "sky"]).columns) == ["sky"]
 
 
 def test_a_key_of_jsonl_may_be_in_other_units_only(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": "\\"b\\""}\n{"b\\u00e9": 2}\n')
-    first, second = list_units(path, rows=1)
-    assert read_unit(first, ["a", "b", "bé"]).to_dict("list") == {"a": ['"b"'], "bé": [None]}
-    assert read_unit(second, ["a", "bé"]).to_dict("list") == {"a": [None], "bé": [2]}
+    first, second = list_slices(path, rows=1)
+    assert read_slice(first, ["a", "b", "bé"]).to_dict("list") == {"a": ['"b"'], "bé": [None]}
+    assert read_slice(second, ["a", "bé"]).to_dict("list") == {"a": [None], "bé": [2]}
 
 
 # JSONL
@@ -223,9 +227,9 @@ def test_blank_lines_of_jsonl_are_no_rows(tmp_path, blank):
     rows = [f'{{"a": {i}}}' for i in range(7)]
     path.write_text(f"{blank}\n" + f"\n{blank}\n  ".join(rows) + f"\n{blank}")
     assert read_table(path)["a"].tolist() == list(range(7))
-    units = list_units(path, rows=2)
-    assert [unit.n_rows for unit in units] == [2, 2, 2, 1]
-    assert read_unit(units[-1]).index.tolist() == [6]
+    slices = list_slices(path, rows=2)
+    assert [slice_.n_rows for slice_ in slices] == [2, 2, 2, 1]
+    assert read_slice(slices[-1]).index.tolist() == [6]
     path.write_text(f"1\n{blank}\n{blank}\n2\nx\n")
     with pytest.raises(ls.DataError, match="line 5 must be JSON"):
         read_table(path)
@@ -244,7 +248,7 @@ def test_a_folder_holds_files_and_folders_only(tmp_path):
         path = tmp_path / "b.csv"
         make(path)
         with pytest.raises(ls.DataError, match=r"'b\.csv' is a"):
-            list_units(tmp_path)
+            list_slices(tmp_path)
         path.unlink()
 
 
@@ -261,13 +265,13 @@ def test_subfolders_and_what_their_names_say(tmp_path):
     for inputs in (tmp_path, tmp_path / "**" / "*.csv", tmp_path / "year=*"):
         found = read_table(inputs)
         assert found.astype(object).where(found.notna(), None).to_dict("list") == expected
-    unit = list_units(tmp_path)[-1]
-    assert list(read_unit(unit, ["year"]).columns) == ["year"]
+    slice_ = list_slices(tmp_path)[-1]
+    assert list(read_slice(slice_, ["year"]).columns) == ["year"]
     (tmp_path / "t.csv").write_text("x\n0\n")
-    with pytest.raises(ls.DataError, match="must name the same columns"):
-        list_units(tmp_path)
-    with pytest.raises(ls.DataError, match="matches"):
-        list_units(tmp_path / "*.tsv")
+    with pytest.raises(ls.DataError, match=r"'year' is .*the name of a folder in "):
+        list_slices(tmp_path)
+    with pytest.raises(ls.DataError, match="there is none"):
+        list_slices(tmp_path / "*.tsv")
 
 
 def compress(content, suffix):
@@ -283,43 +287,46 @@ def test_compressed_text(tmp_path, name, suffix):
     plain = write(frame, tmp_path / name)
     path = tmp_path / f"{name}{suffix}"
     path.write_bytes(compress(plain.read_bytes(), suffix))
-    units = list_units(path, rows=7)
-    assert {unit.path for unit in units} == {str(path)}
-    found = pd.concat([read_unit(unit) for unit in units])
-    pd.testing.assert_frame_equal(found, pd.concat(map(read_unit, list_units(plain, rows=7))))
-    loaded = [load_unit(unit) for unit in units]  # which one process does for the others
+    slices = list_slices(path, rows=7)
+    assert {slice_.file.path for slice_ in slices} == {str(path)}
+    found = pd.concat([read_slice(slice_) for slice_ in slices])
+    pd.testing.assert_frame_equal(found, pd.concat(map(read_slice, list_slices(plain, rows=7))))
+    loaded = [load_slice(slice_) for slice_ in slices]  # which one process does for the others
     path.rename(tmp_path / "moved")
     for column in (None, ["wind"]):
-        for unit, again in zip(loaded, map(read_unit, list_units(plain, rows=7)), strict=True):
-            assert read_unit(unit, column)["wind"].tolist() == again["wind"].tolist()
+        for slice_, again in zip(loaded, map(read_slice, list_slices(plain, rows=7)), strict=True):
+            assert read_slice(slice_, column)["wind"].tolist() == again["wind"].tolist()
     path.write_bytes(plain.read_bytes())
     with pytest.raises(ls.DataError, match="not compressed as its name says"):
-        list_units(path)
+        list_slices(path)
     path.write_bytes(compress(plain.read_bytes(), suffix)[:-9])
     with pytest.raises(ls.DataError, match="is damaged, cut off"):
-        list_units(path)
+        list_slices(path)
 
 
 def test_addresses_are_read_by_fsspec():
     store = pytest.importorskip("fsspec").filesystem("memory")
     store.pipe({"/data/b.csv": b"x\n2\n", "/data/a.csv.gz": gzip.compress(b"x\n1\n")})
     for address in ("memory://data", "memory://data/*.csv*"):
-        units = list_units(address)
-        assert [unit.path for unit in units] == ["memory://data/a.csv.gz", "memory://data/b.csv"]
+        slices = list_slices(address)
+        assert [slice_.file.path for slice_ in slices] == [
+            "memory://data/a.csv.gz",
+            "memory://data/b.csv",
+        ]
         assert read_table(address)["x"].tolist() == ["1", "2"]
     store.pipe({"/data/b.csv": b"x\n3\n4\n"})
     assert read_table("memory://data/b.csv")["x"].tolist() == ["3", "4"]
     with pytest.raises(ls.DataError, match="memory"):
-        list_units("memory://other.csv")
+        list_slices("memory://other.csv")
     with pytest.raises(ls.InputError, match="address"):
-        list_units("nothing://x.csv")
+        list_slices("nothing://x.csv")
 
 
 def test_text_is_utf_8_or_else_latin_1_as_a_whole(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("é,b\nü,1\nx,2\n".encode("latin-1"))
-    units = list_units(path, rows=1)
-    assert [read_unit(unit)["é"].tolist() for unit in units] == [["ü"], ["x"]]
+    slices = list_slices(path, rows=1)
+    assert [read_slice(slice_)["é"].tolist() for slice_ in slices] == [["ü"], ["x"]]
     path.write_bytes("é\nÃ¼\n".encode("latin-1") + b"\xff\n")  # the second row alone is UTF-8
     assert read_table(path)["é"].tolist() == ["Ã¼", "ÿ"]
     path.write_bytes(b"x\n\xc3")  # the first half of a character of UTF-8
@@ -357,7 +364,7 @@ def test_types_of_parquet_do_not_depend_on_the_rows(tmp_path):
         }
     )
     pq.write_table(table, path)
-    dtypes = {tuple(map(str, read_unit(unit).dtypes)) for unit in list_units(path, rows=1)}
+    dtypes = {tuple(map(str, read_slice(slice_).dtypes)) for slice_ in list_slices(path, rows=1)}
     assert dtypes == {("Int16", "UInt32", "boolean", "float64", "str", "object")}
     assert read_table(path)["l"].map(list).tolist() == [["x"], [], ["y", "z"]]
 
@@ -366,13 +373,13 @@ def test_row_groups_are_read_in_any_order_and_from_where_the_last_unit_ended(tmp
     frame = pd.DataFrame({"x": np.arange(10_000)})
     path = tmp_path / "t.parquet"
     frame.to_parquet(path, row_group_size=6_000)
-    units = list_units(path, rows=700)
-    assert max(unit.first_row + unit.n_rows for unit in units if unit.group == 0) == 6_000
-    assert {unit.group for unit in units} == {0, 1}
-    for unit in [*units, *units[::-1], *units[::3], *units[5:7], units[6]]:
-        expected = list(range(unit.first_row, unit.first_row + unit.n_rows))
-        assert read_unit(unit)["x"].tolist() == expected
-        assert read_unit(unit, ["x"]).index.tolist() == expected
+    slices = list_slices(path, rows=700)
+    assert max(slice_.first_row + slice_.n_rows for slice_ in slices if slice_.group == 0) == 6_000
+    assert {slice_.group for slice_ in slices} == {0, 1}
+    for slice_ in [*slices, *slices[::-1], *slices[::3], *slices[5:7], slices[6]]:
+        expected = list(range(slice_.first_row, slice_.first_row + slice_.n_rows))
+        assert read_slice(slice_)["x"].tolist() == expected
+        assert read_slice(slice_, ["x"]).index.tolist() == expected
 
 
 def test_an_index_without_a_name_is_no_column(tmp_path):
@@ -388,7 +395,9 @@ def test_units_know_the_bytes_of_the_columns_that_are_read(tmp_path):
     pq.write_table(pa.table({"x": np.zeros(1000), "t": texts}), tmp_path / "t.parquet")
 
     def n_bytes(*columns):
-        return sum(unit.n_bytes for unit in list_units(tmp_path / "t.parquet", columns=columns))
+        return sum(
+            slice_.n_bytes for slice_ in list_slices(tmp_path / "t.parquet", columns=columns)
+        )
 
     assert n_bytes("x") == 8 * 1000  # though a few bytes stand for all the zeros
     assert 100_000 < n_bytes("t") <= n_bytes("x", "t") < 130_000
@@ -401,8 +410,8 @@ def test_a_large_row_group_is_never_in_memory_as_a_whole(tmp_path):
         pa.table({"x": values, "y": values}), tmp_path / "t.parquet", row_group_size=n_rows
     )
     before, seen = pa.total_allocated_bytes(), 0
-    for unit in list_units(tmp_path / "t.parquet", columns=["x", "y"]):
-        seen += len(read_unit(unit, ["x", "y"]))
+    for slice_ in list_slices(tmp_path / "t.parquet", columns=["x", "y"]):
+        seen += len(read_slice(slice_, ["x", "y"]))
         assert pa.total_allocated_bytes() - before < values.nbytes
     assert seen == n_rows
 
@@ -416,9 +425,9 @@ def test_arrays(tmp_path, order, shape):
     array = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
     path = tmp_path / "t.npy"
     np.save(path, array)
-    units = list_units(path, rows=2)
-    assert [unit.n_rows for unit in units] == [2, 2, 1]
-    parts = [read_unit(unit) for unit in units]
+    slices = list_slices(path, rows=2)
+    assert [slice_.n_rows for slice_ in slices] == [2, 2, 1]
+    parts = [read_slice(slice_) for slice_ in slices]
     if array.ndim == 2:
         assert list(parts[0].columns) == [0, 1, 2]
         np.testing.assert_array_equal(np.concatenate([part.to_numpy() for part in parts]), array)
@@ -436,9 +445,9 @@ def test_sparse_matrices(tmp_path, layout, make):
     dense = np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [0.25, 0, 0, 0]])
     path = tmp_path / "t.npz"
     sparse.save_npz(path, make(dense).asformat(layout))
-    units = list_units(path, rows=2)
-    assert [unit.n_rows for unit in units] == [2, 1]
-    column = pd.concat([read_unit(unit)["value"] for unit in units])
+    slices = list_slices(path, rows=2)
+    assert [slice_.n_rows for slice_ in slices] == [2, 1]
+    column = pd.concat([read_slice(slice_)["value"] for slice_ in slices])
     for rows in (slice(None), slice(1, 3), [2, 0], [1]):
         found = stack_rows(column.iloc[rows])
         np.testing.assert_array_equal(found.toarray(), dense[rows])
@@ -453,10 +462,10 @@ def test_sparse_matrices_of_a_folder(tmp_path):
     assert stack_rows(read_table(tmp_path)["value"]).toarray().tolist() == [[0.5, 0], [0, 1]]
     sparse.save_npz(tmp_path / "c.npz", sparse.csr_array([[0, 1.0, 0]]))
     with pytest.raises(ls.DataError, match="lists"):
-        list_units(tmp_path)
+        list_slices(tmp_path)
     np.savez(tmp_path / "c.npz", np.zeros((1, 2)))
-    with pytest.raises(ls.DataError, match=r"'c.npz' must hold .* a sparse matrix"):
-        list_units(tmp_path)
+    with pytest.raises(ls.DataError, match=r"'c.npz' must be a sparse matrix that"):
+        list_slices(tmp_path)
 
 
 def save_parts(path, **changes):
@@ -469,7 +478,7 @@ def save_parts(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indices": [0, 3]}, "must hold an array as `numpy.save` .* cannot be read"),
+        ({"indices": [0, 3]}, "must be a sparse matrix that .* cannot be read"),
         ({"indices": [0, -1]}, "cannot be read"),
         ({"indptr": [0, 1, 9]}, "cannot be read"),
         ({"indptr": [0, 2]}, "cannot be read"),
@@ -490,11 +499,11 @@ def save_parts(path, **changes):
 )
 def test_damaged_sparse_matrices(tmp_path, changes, message):
     with pytest.raises(ls.LabelsureError, match=message):
-        list_units(save_parts(tmp_path / "t.npz", **changes))
+        list_slices(save_parts(tmp_path / "t.npz", **changes))
     whole = save_parts(tmp_path / "t.npz")
     (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:-40])
     with pytest.raises(ls.DataError, match="cannot be read"):
-        list_units(tmp_path / "cut.npz")
+        list_slices(tmp_path / "cut.npz")
 
 
 # Folders and several paths
@@ -506,8 +515,8 @@ def test_a_folder_is_one_table_in_the_order_of_names(tmp_path):
     (tmp_path / "c.csv").write_text("y,x\n1,c\n2,c\n")  # another order of columns
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".hidden").touch()
-    units = list_units(tmp_path, rows=1)
-    assert [(unit.number, unit.first_row) for unit in units] == [
+    slices = list_slices(tmp_path, rows=1)
+    assert [(slice_.number, slice_.first_row) for slice_ in slices] == [
         (0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)
     ]  # fmt: skip
     assert read_table(tmp_path)["x"].tolist() == ["a", "a", "b", "b", "c", "c"]
@@ -547,7 +556,7 @@ def save(path, content):
             {"a.csv": "x\n", "b.tsv": "x\n"},
             "All files must have one format, got 'a.csv' and 'b.tsv'. Read them one after",
         ),
-        ({}, "must hold files with a table, it holds none"),
+        ({}, "must name files with a table, there is none"),
         (
             {"a.xlsx": "x"},
             "The name of a table must end in one of .csv, .tsv, .parquet, .pq, .feather, .jsonl, "
@@ -570,8 +579,8 @@ def save(path, content):
         ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be text in UTF-8, it begins like UTF"),
         ({"a.csv": gzip.compress(b"x\n1\n")}, "let its name end in .gz or .zst."),
         ({"a.parquet": b"PAR1"}, "The file 'a.parquet' must be Parquet as its name says, but"),
-        ({"a.npy": b"no"}, "The file 'a.npy' must hold an array as `numpy.save` writes"),
-        ({"a.npz": b"no"}, "The file 'a.npz' must hold an array as `numpy.save` writes"),
+        ({"a.npy": b"no"}, "The file 'a.npy' must be an array that `numpy.save` wrote, but"),
+        ({"a.npz": b"no"}, "The file 'a.npz' must be a sparse matrix that `scipy.sparse"),
         (
             {"a.npy": np.array(["x"])},
             "The array in 'a.npy' must hold numbers in one, two or three axes, the first of which "
@@ -592,23 +601,23 @@ def test_paths_that_lead_nowhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x\n1\n")
     with pytest.raises(ls.DataError, match=re.escape("There is no file")):
-        list_units(tmp_path / "tt.csv")
+        list_slices(tmp_path / "tt.csv")
     with pytest.raises(ls.InputError, match=r"Each file must be given once, 't\.csv' is there twi"):
-        list_units([path, tmp_path])
+        list_slices([path, tmp_path])
     with pytest.raises(ls.InputError, match="`inputs`"):
-        list_units([])
+        list_slices([])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_a_file_that_changes_while_it_is_read(tmp_path, suffix):
     path = write(frame_of(30), tmp_path / f"t{suffix}")
-    last = list_units(path, rows=7)[-1]
+    last = list_slices(path, rows=7)[-1]
     write(frame_of(3), path)
     with pytest.raises(ls.DataError, match=f"'t{suffix}' must stay as it is while it is read"):
-        read_unit(last)
+        read_slice(last)
     path.unlink()
     with pytest.raises(ls.DataError, match="There is no file"):
-        read_unit(last)
+        read_slice(last)
 
 
 def test_too_many_columns(tmp_path):
@@ -619,10 +628,10 @@ def test_too_many_columns(tmp_path):
         mock.patch("labelsure._runtime.limits.MAX_COLUMNS", 2),
         pytest.raises(ls.TooLargeError, match=message),
     ):
-        list_units(path)
+        list_slices(path)
     sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.ones((5, 5))))
     with (
         mock.patch("labelsure._runtime.limits.MAX_ARRAY_BYTES", 100),
         pytest.raises(ls.TooLargeError, match=r"which are read as a whole, .*Save its rows"),
     ):
-        list_units(tmp_path / "t.npz")
+        list_slices(tmp_path / "t.npz")

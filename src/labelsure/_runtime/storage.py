@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from labelsure.errors import DataError, InputError, TooLargeError
+from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
 if TYPE_CHECKING:
     from labelsure._runtime.typing import AnyPath  # which loads NumPy; help texts do without
@@ -229,6 +229,11 @@ def without_options(name: str) -> str:
     return name.partition("?")[0] if is_address(name) else name
 
 
+def show_name(path: AnyPath) -> str:
+    """Return the last part of a path or an address in quotes, as messages name a file."""
+    return repr(Path(without_options(hide_secrets(str(path)))).name)
+
+
 class UnpackedFile:
     """The bytes of a file from its beginning on, decompressed as its suffix says."""
 
@@ -248,7 +253,7 @@ class UnpackedFile:
             content: bytes = self._file.read(n_bytes)
         except OSError as error:
             raise DataError(
-                f"The file {Path(self.name).name!r} is damaged, cut off or not compressed as its "
+                f"The file {show_name(self.name)} is damaged, cut off or not compressed as its "
                 f"name says ({first_line(error)}). Fetch it again."
             ) from error
         self.at += len(content)
@@ -286,7 +291,7 @@ def _read_whole(file: Any, path: AnyPath) -> bytes:
         n_bytes += len(chunk)
         if n_bytes > _limits.MAX_FILE_BYTES:
             raise TooLargeError(
-                f"The file {Path(path).name!r} must have at most "
+                f"The file {show_name(path)} must have at most "
                 f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it "
                 "has more. Split it, or leave out what is not needed."
             )
@@ -357,6 +362,17 @@ def checksum_bytes(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
+def checksum_file(path: AnyPath) -> str:
+    """Return the SHA-256 of a file as it is on disk."""
+    return checksum_bytes(read_bytes(path))
+
+
+def join_address(place: str, name: str) -> str:
+    """Return the path or address of a file below a folder; options of an address stay behind."""
+    base, mark, options = place.partition("?") if is_address(place) else (place, "", "")
+    return f"{base.rstrip('/')}/{name}{mark}{options}"
+
+
 class FinishedOutput:
     """The one rule for files that commands write.
 
@@ -385,7 +401,7 @@ class FinishedOutput:
 
     def __init__(self, output: AnyPath, made_from: Mapping[str, Any]) -> None:
         self.path = expand_path(output)
-        self._made_from = json.loads(json.dumps(made_from, default=str))
+        self._made_from = json.loads(hide_secrets(json.dumps(made_from, default=str)))
 
     def find(self, *, overwrite: bool) -> dict[str, Any] | None:
         """Return what was noted of the finished file; None where there is something to do."""
@@ -435,7 +451,7 @@ def describe_file_state(name: str) -> list[Any]:
         return [name, status.st_size, status.st_mtime_ns]
     system, place = open_system(name)
     found = ask_store(name, lambda: system.get_file_info(place))
-    return [name, found.size, found.mtime_ns]
+    return [hide_secrets(name), found.size, found.mtime_ns]
 
 
 def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:

@@ -8,7 +8,7 @@ with its own `predict_proba` before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -47,25 +47,6 @@ Features = Any
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
 PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
-
-
-@dataclass(frozen=True)
-class LabelTask:
-    """One learner to fit.
-
-    Parameters
-    ----------
-    label
-        The label that it predicts.
-    label_features
-        The labels that it has as features, behind those of X and in this order.
-    seed
-        For a learner with randomness and no seed of its own.
-    """
-
-    label: int
-    label_features: Sequence[int]
-    seed: int
 
 
 def check_learner(estimator: Any) -> Any:
@@ -121,29 +102,35 @@ def fit_learners(
     estimator: Any,
     X: Features,
     Y: Labelsets,
-    tasks: Sequence[LabelTask],
-    *,
-    sample_weight: Floats | None = None,
-    n_jobs: int | None = None,
+    sample_weight: Floats | None,
+    order: Any,
+    parents: Iterable[Sequence[int]],
+    generator: np.random.RandomState,
+    n_jobs: int | None,
 ) -> list[Any]:
-    """Return one fitted learner for each task, the same whatever `n_jobs` is."""
+    """Return a fitted learner of the label at each position, the same whatever `n_jobs` is.
+
+    Its features are X and the labels at the positions of its parents. These are true labels, so
+    that the learners do not wait for each other.
+    """
+    seeds = generator.randint(MAX_SEED, size=len(order)).tolist()
+    tasks = [
+        (estimator, X, Y[:, label], Y[:, [order[i] for i in above]], sample_weight, seed)
+        for label, above, seed in zip(order, parents, seeds, strict=True)
+    ]
     n_workers = count_workers(n_jobs, len(tasks))
     with one_blas_thread():
         if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
-            return [_fit_learner(estimator, X, Y, task, sample_weight) for task in tasks]
-        return Parallel(n_jobs=n_workers)(
-            delayed(_fit_learner)(estimator, X, Y, task, sample_weight) for task in tasks
-        )
+            return [_fit_learner(*task) for task in tasks]
+        return Parallel(n_jobs=n_workers)(delayed(_fit_learner)(*task) for task in tasks)
 
 
 def _fit_learner(
-    estimator: Any, X: Features, Y: Labelsets, task: LabelTask, sample_weight: Floats | None
+    estimator: Any, X: Features, y: Labelsets, above: Labelsets, weights: Floats | None, seed: int
 ) -> Any:
-    y = Y[:, task.label]
     if y.min() == y.max():
-        return fit_smoothed_prior(y, X.shape[1] + len(task.label_features), sample_weight)
-    features = append_labels(X, Y[:, task.label_features])
-    return fit_clone(estimator, features, y.astype(np.int64), sample_weight, task.seed)
+        return fit_smoothed_prior(y, X.shape[1] + above.shape[1], weights)
+    return fit_clone(estimator, append_labels(X, above), y.astype(np.int64), weights, seed)
 
 
 def fit_clone(

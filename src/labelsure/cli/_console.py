@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from labelsure.cli._options import Given
-from labelsure.errors import InputError
+from labelsure.errors import InputError, hide_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ def print_notes(quiet: bool) -> Iterator[set[str]]:
 
 def print_json(values: Any) -> None:
     """Print plain values as JSON."""
-    print(json.dumps(values, indent=2))
+    print(hide_secrets(json.dumps(values, indent=2)))
 
 
 def print_facts(facts: Iterable[tuple[str, str]], *, stderr: bool = False) -> None:
@@ -130,7 +130,8 @@ def on_one_line(text: str) -> str:
     >>> print(on_one_line("two\nlines"))
     two\nlines
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = hide_secrets(text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 def write_page(

@@ -10,7 +10,7 @@ from labelsure.cli._console import make_console, print_json, print_table
 from labelsure.cli._options import RESEARCH, TRY, Given, app, command
 
 if TYPE_CHECKING:
-    from labelsure.tables.dataset import Dataset
+    from labelsure.tables.datasets import Dataset
 
 data_app = typer.Typer(help="List, describe and fetch data sets.", rich_markup_mode="rich")
 app.add_typer(data_app, name="data", rich_help_panel=RESEARCH)

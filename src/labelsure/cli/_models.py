@@ -177,17 +177,21 @@ ADJECTIVES = {"number": "numeric", "category": "categorical", "left out": "unuse
 
 def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     """Yield what was done with the columns, the estimated accuracy, and what is accepted."""
+    from labelsure._runtime.notebook import list_names
     from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
 
-    notes: dict[str, list[str]] = {}
+    by_role: dict[str, list[dict[str, Any]]] = {}
     for column in card.columns or []:
         if column["role"] not in ("label", "id"):
-            notes.setdefault(column["role"], []).append(column["note"])
+            by_role.setdefault(column["role"], []).append(column)
     heading = "Columns"
-    for role, said in notes.items():
-        note = f", {said[0]}" if len(set(said)) == 1 else ""
+    for role, columns in by_role.items():
+        notes = {column["note"] for column in columns}
+        note = f", {notes.pop()}" if len(notes) == 1 else ""
+        if role == "left out":  # a feature among them would be missed
+            note = f" ({list_names([column['name'] for column in columns])}){note}"
         word = ADJECTIVES.get(role, role)
-        yield heading, f"{len(said)} {word} column{'s' if len(said) > 1 else ''}{note}"
+        yield heading, f"{len(columns)} {word} column{'s' if len(columns) > 1 else ''}{note}"
         heading = ""
     n_calibration = card.n_for_estimator + card.n_for_policy
     yield "Rows", f"{card.n_training:,} for training, {n_calibration:,} for calibration"

@@ -154,10 +154,9 @@ SOURCES = "id_column label_column sep csv_sep"
 
 
 @command(
-    f"model inputs truth metric level shift {SOURCES} n_jobs scheduler trust as_json quiet",
+    f"model inputs truth level shift {SOURCES} n_jobs scheduler trust as_json quiet",
     group=MODELS,
     truth=option(str, "--truth", "Labels of some rows, which were drawn at random."),
-    metric=option(str, "--metric", "The model's own, which is the default."),
     label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
 )
 def estimate(given: Given) -> None:
@@ -180,7 +179,7 @@ def estimate(given: Given) -> None:
             inputs,
             trust=given.trust or (),
             progress=bar,
-            **choose(given, f"metric shift truth {SOURCES} n_jobs scheduler"),
+            **choose(given, f"shift truth {SOURCES} n_jobs scheduler"),
         )
         parts = _describe(found, given.level, given.shift)
     if given.as_json:

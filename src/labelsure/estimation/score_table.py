@@ -34,7 +34,6 @@ from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
     Counts,
-    Metric,
     MetricLike,
     check_metrics,
     counts,
@@ -463,23 +462,14 @@ class ScoreTable:
         -------
         numpy.ndarray of shape (n,)
         """
-        return self._expected(get_metric(metric), empty, "")
-
-    def true_expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the expected accuracy under the true distribution, which only simulated data has.
-
-        Parameters
-        ----------
-        metric
-            Name of a metric, or a function of (tp, fp, fn, tn).
-        empty
-            Value of Jaccard and F1 for two empty labelsets.
-
-        Returns
-        -------
-        numpy.ndarray of shape (n,)
-        """
-        return self._expected(get_metric(metric), empty, "true_")
+        known = get_metric(metric)
+        stored = self._column(f"expected_{known.name}")
+        if empty == 0 or not known.depends_on_empty:
+            return stored
+        is_empty = self.n_predicted() == 0
+        if not is_empty.any():
+            return stored
+        return np.where(is_empty, stored + empty * self._column("p_empty"), stored)
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decisions that maximise expected accuracy.
@@ -497,15 +487,6 @@ class ScoreTable:
         """
         metric = get_metric(metric)
         return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
-
-    def _expected(self, metric: Metric, empty: float, prefix: str) -> Floats:
-        stored = self._column(f"{prefix}expected_{metric.name}")
-        if empty == 0 or not metric.depends_on_empty:
-            return stored
-        is_empty = self.n_predicted() == 0
-        if not is_empty.any():
-            return stored
-        return np.where(is_empty, stored + empty * self._column(f"{prefix}p_empty"), stored)
 
     def _counts(self, prefix: str) -> Counts:
         tp, fp, fn, tn = (self._column(f"{prefix}{name}") for name in COUNTS)

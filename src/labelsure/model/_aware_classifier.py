@@ -34,6 +34,7 @@ from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._adapters import (
+    ProbabilityWarning,
     as_distribution,
     innermost,
     is_settled,
@@ -52,7 +53,6 @@ from labelsure.classifiers._predictor import (
     read_classes,
     weighted_mean,
 )
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     Part,
     RecalibratedClassifier,
@@ -949,8 +949,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             (n, L) predictions for X of the system whose predictions `fit` got as `Y_pred`; None for
             the model's own.
         k
-            Number of most probable labelsets that `to_frame` will show: they are found in the same
-            sweep.
+            The k of a `to_frame(k)` that follows: its most probable labelsets are then found in the
+            same sweep.
         shift
             "test" compares X with the calibration set and warns (`ShiftWarning`) if it differs;
             "ignore" does not, e.g. for a single row or one of many parts of a batch.
@@ -1147,8 +1147,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def _counts_columns(self) -> bool:
         """Whether the estimator takes columns by position, so that their names are checked here."""
-        counts = hasattr(self.estimator_, "n_features_in_") and not self._has_base_learners
-        return counts and not hasattr(self.estimator_, "feature_names_in_")
+        model = self.estimator_
+        knows_names = hasattr(model, "feature_names_in_") or hasattr(
+            innermost(model), "predict_distribution"
+        )
+        return hasattr(model, "n_features_in_") and not knows_names
 
     @property
     def _has_base_learners(self) -> bool:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from labelsure.errors import missing_study_extra
 
-for _name in ("iterstrat", "pydantic", "tomli_w"):
+for _name in ("pydantic", "tomli_w"):
     if find_spec(_name) is None:
         raise missing_study_extra("A study")
 

@@ -32,9 +32,6 @@ KEYS = ["metric", "dataset", "classifier", "candidate"]
 LEVELS = (0.1, 0.05, 0.01)
 """An arrow for each level that a difference from HP is significant at."""
 
-MODEL = "model"
-"""The expected accuracy under the classifier's own distribution, beside the candidates."""
-
 
 class Association(NamedTuple):
     """A correlation, NaN where it is undefined, and the influence function at each instance."""
@@ -338,34 +335,6 @@ def _independent(design: Floats) -> list[int]:
         if np.linalg.matrix_rank(scaled[:, [*kept, j]], tol=1e-9) == len(kept) + 1:
             kept.append(j)
     return kept
-
-
-def true_accuracy(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
-    """Return how candidates correlate with the *true* expected accuracy, where it is known.
-
-    Returns
-    -------
-    pandas.DataFrame
-        metric, dataset, classifier, repeat, n, candidate, kendall, pearson, and mean_error (mean
-        of the expected accuracy minus the truth, for "model" only). Empty if the truth is unknown
-        everywhere.
-    """
-    settings = settings or Settings()
-    rows: list[tuple[Any, ...]] = []
-    for metric in settings.metrics:
-        truth = f"true_expected_{metric}"
-        known = scores[scores[truth].notna()] if truth in scores else scores[:0]
-        for cell, table in _cells(known) if len(known) else ():
-            expected = table.true_expected(metric, settings.empty)
-            model = table.expected(metric, settings.empty)
-            scored = {n: (table.ranks(n), table.candidate(n)) for n in settings.candidates}
-            for name, (ranks, values) in {**scored, MODEL: (model, model)}.items():
-                tau = kendall_association(ranks, expected).value
-                r = pearson_association(values, expected).value
-                error = float(np.mean(values - expected)) if name == MODEL else np.nan
-                rows.append((metric, *cell, name, tau, r, error))
-    columns = ["metric", *CELL, "n", "candidate", "kendall", "pearson", "mean_error"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import no_labels, to_text
 from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import PACKAGE, Plan, StudyData
-from labelsure.tables.dataset import Dataset, split_rows
+from labelsure.tables.datasets import Dataset, split_rows
 
 
 @cache

@@ -39,8 +39,7 @@ from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import METRICS, check_empty
-from labelsure.tables.dataset import Dataset
-from labelsure.tables.datasets import load_dataset, make_labelsets, read_dataset
+from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 
 PACKAGE = __name__.partition(".")[0]
 

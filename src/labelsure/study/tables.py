@@ -20,7 +20,6 @@ from labelsure.study.analyses import (
     Analyses,
     optimal_decisions,
     over_repeats,
-    true_accuracy,
 )
 from labelsure.tables.datasets import catalogue
 
@@ -40,39 +39,24 @@ _LATEX = str.maketrans(
 )
 
 
-MAX_ROWS = 55
-"""Of a table on one page; longer ones go on on the next."""
-
 _DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines that \input does not
 % want, \documentclass to \begin{{document}} and \end{{document}}, it is the table alone.
 \documentclass{{article}}
 \usepackage{{booktabs,longtable}}
 \usepackage[margin=2cm]{{geometry}} % for this document alone
 \begin{{document}}
-{}
-\end{{document}}
-"""
-_TABLE = r"""\begin{{table}}
-\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}
-{caption}
-\begin{{tabular}}{{{columns}}}
-\toprule
-{head} \\
-\midrule
-{rows}
-\bottomrule
-\end{{tabular}}
-\end{{table}}"""
-_LONG = r"""{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
 \begin{{longtable}}{{{columns}}}
-{caption} \\
+\caption[{title}]{{{caption}}}\label{{tab:{name}}} \\
 \toprule
 {head} \\
 \midrule
 \endhead
 {rows}
 \bottomrule
-\end{{longtable}}}}"""
+\end{{longtable}}}}
+\end{{document}}
+"""
 
 
 @dataclass(frozen=True)
@@ -120,14 +104,14 @@ class PrintedTable:
         head, *rows = self._lines(_escape_latex, heading, r"\textbf{{{}}}", r"\underline{{{}}}")
         rows = [[row[0]] if row[0].startswith(r"\multicolumn") else row for row in rows]
         title, note = _escape_latex(self.title), _escape_latex(self.note)
-        is_long = len(rows) > MAX_ROWS
-        text = (_LONG if is_long else _TABLE).format(
-            caption=rf"\caption[{title}]{{{f'{title}. {note}'.strip()}}}\label{{tab:{self.name}}}",
+        return _DOCUMENT.format(
+            name=self.name,
+            title=title,
+            caption=f"{title}. {note}".strip(),
             columns="l" * self.n_text + "r" * (self.frame.shape[1] - self.n_text),
             head=" & ".join(head),
             rows="\n".join(f"{' & '.join(row)} \\\\" for row in rows),
         )
-        return _DOCUMENT.format(text)
 
     def to_csv(self) -> str:
         """Return the same rows as CSV, with the heading of each in a column."""
@@ -286,32 +270,20 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
         yield correlation_table(analyses.correlations, metric, "pearson")
     for association in ASSOCIATIONS:
         yield clustered_table(analyses.models, association, analyses.features["dataset"].nunique())
-    yield _means_table(
-        "true_accuracy",
-        "Correlation with the true expected accuracy, where it is known",
-        true_accuracy(analyses.scores, analyses.settings),
-        ["candidate", "kendall", "pearson", "mean_error"],
-        "model: the classifier's own expectation; mean_error: how far it is above the truth.",
-    )
-    yield _means_table(
-        "optimal_decisions",
-        "Mean accuracy of the mode and of the metric's best decision",
-        optimal_decisions(analyses.scores, analyses.settings),
-        ["mode", "best", "gain", "standard_error", "gap"],
+    yield decisions_table(optimal_decisions(analyses.scores, analyses.settings))
+
+
+def decisions_table(decisions: pd.DataFrame) -> PrintedTable:
+    """Return what best decisions gain over the mode, as means over repeats."""
+    keys, values = decisions.columns[:3], ["mode", "best", "gain", "standard_error", "gap"]
+    means = decisions.groupby([*keys], sort=False)[values].mean()
+    shown = means.map(print_number, digits=4).reset_index()
+    title = "Mean accuracy of the mode and of the metric's best decision"
+    note = (
         "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
-        "expected accuracy of the decisions can be below the best possible.",
+        "expected accuracy of the decisions can be below the best possible."
     )
-
-
-def _means_table(
-    name: str, title: str, frame: pd.DataFrame, columns: list[str], note: str
-) -> PrintedTable:
-    """Return means over repeats."""
-    keys = ["metric", "dataset", "classifier", *(c for c in columns if c == "candidate")]
-    values = [column for column in columns if column not in keys]
-    means = frame.groupby(keys, sort=False)[values].mean().reset_index()
-    shown = means.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
-    return PrintedTable(name, title, shown, note, n_text=len(keys))
+    return PrintedTable("optimal_decisions", title, shown, note, n_text=len(keys))
 
 
 def accuracy_table(analyses: Analyses) -> PrintedTable:

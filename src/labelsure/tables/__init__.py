@@ -10,8 +10,8 @@ from typing import Any
 __all__ = ["PredictionColumns", "TableColumns", "score_dask", "score_frame", "score_schema"]
 
 _HOMES = {
-    "PredictionColumns": "predictions",
-    "TableColumns": "features",
+    "PredictionColumns": "inputs",
+    "TableColumns": "inputs",
     "score_dask": "scoring",
     "score_frame": "scoring",
     "score_schema": "scoring",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,16 @@ import pandas as pd
 from scipy import sparse
 
 from labelsure._runtime.storage import decode
+from labelsure._runtime.typing import Labelsets
 from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
     ColumnChoice,
-    check_dense,
-    encode_frame,
-    encode_nominal,
+    encode_column,
+    join_encoded,
     read_index,
-    read_indicators,
     read_labels,
     read_numbers,
 )
-from labelsure.tables.dataset import Dataset
 from labelsure.tables.files import check_column_count, check_names
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
@@ -64,12 +61,44 @@ class Attribute:
     name: str
     kind: str
     values: tuple[str, ...] = ()
-    tokens: Any = ()
-    rows: Any = ()
+    tokens: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+    def read(self, lines: list[int], is_sparse: bool, where: str) -> Any:
+        """Return a value for each row, whose lines are given: a number, a text or a category."""
+        if self.kind == TEXT and not is_sparse:
+            return pd.Series([_read_text(token) for token in self.tokens], dtype=object)
+        texts = pd.Series([_unquote(token) for token in self.tokens], dtype="str")
+        if self.kind == NOMINAL:
+            code_of = {"?": np.nan} | {value: code for code, value in enumerate(self.values)}
+            given = np.array([code_of.get(text, -1) for text in texts], dtype=np.float64)
+            is_bad = given < 0
+        else:
+            given, is_bad = read_numbers(texts)
+        if is_bad.any():
+            at = int(is_bad.argmax())
+            must = {
+                NOMINAL: f"one of the declared values ({', '.join(self.values[:10])})",
+                NUMERIC: "a finite number or ?",
+                TEXT: "a number (sparse ARFF has no strings)",
+            }
+            raise DataError(
+                f"Line {lines[self.rows[at]]} of {where} must have {must[self.kind]} in "
+                f"{self.name!r}, got {texts[at]!r}. Fix or drop that line, or leave the column out "
+                f"with drop=[{self.name!r}]."
+            )
+        values = np.zeros(len(lines))
+        values[self.rows] = given
+        if self.kind != NOMINAL:
+            return values
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+        return pd.Categorical.from_codes(codes, categories=pd.Index(self.values))
 
 
-def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
-    """Return the data set that an ARFF file holds."""
+def read_arff(
+    content: bytes, choice: ColumnChoice, where: str
+) -> tuple[Any, Labelsets, tuple[str, ...], tuple[str, ...]]:
+    """Return features and labelsets of an ARFF file, with names of labels and of features."""
     lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
     names = check_names([attribute.name for attribute in attributes], where)
@@ -87,24 +116,33 @@ def read_arff(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     }
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
-    table = ArffTable.read(rows, attributes, where)
-    label_columns = {name: table.column(name) for name in assigned.labels}
-    Y, label_names = read_labels(pd.DataFrame(label_columns), choice.sep, where)
-    if table.is_sparse:
-        check_dense(assigned, where)
-        encoded = [column for name in assigned.features for column in table.encode(name)]
-        shown = check_names([name for name, _ in encoded], f"{where}, one-hot columns among them,")
-        none = sparse.csr_matrix((len(rows), 0))
-        X = sparse.hstack([none, *(column for _, column in encoded)], format="csr")
-        X.eliminate_zeros()
-        return Dataset(X, Y, label_names, tuple(shown))
-    columns = {name: table.column(name) for name in assigned.features}
-    frame = encode_frame(pd.DataFrame(columns, index=range(len(rows))), where)
+    is_sparse = _split_rows(rows, attributes, where)
+    by_name = dict(zip(names, attributes, strict=True))
+
+    def read(name: str) -> Any:
+        return by_name[name].read(list(rows), is_sparse, where)
+
+    Y, label_names = read_labels(
+        pd.DataFrame({n: read(n) for n in assigned.labels}), choice.sep, where
+    )
+    features = (pair for n in assigned.features for pair in encode_column(n, read(n), where))
+    if not is_sparse:
+        frame = join_encoded(features, where, pd.RangeIndex(len(rows)))
+        if assigned.index is not None:
+            tokens = by_name[assigned.index].tokens
+            ids = pd.Series([*map(_read_text, tokens)], dtype=object, name=assigned.index)
+            frame = frame.set_axis(read_index(ids, where), axis=0)
+        return frame, Y, label_names, tuple(frame.columns)
     if assigned.index is not None:
-        tokens = table.attributes[assigned.index].tokens
-        ids = pd.Series([*map(_read_text, tokens)], dtype=object, name=assigned.index)
-        frame = frame.set_axis(read_index(ids, where), axis=0)
-    return Dataset(frame, Y, label_names)
+        raise DataError(
+            f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
+            f"names of rows. Leave the column out with drop=[{assigned.index!r}]."
+        )
+    encoded = [(name, sparse.csc_matrix(values[:, None])) for name, values in features]
+    shown = check_names([name for name, _ in encoded], f"{where}, one-hot columns among them,")
+    none = sparse.csr_matrix((len(rows), 0))
+    X = sparse.hstack([none, *(column for _, column in encoded)], format="csr")
+    return X, Y, label_names, tuple(shown)
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
@@ -227,99 +265,22 @@ def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int
     return cells
 
 
-@dataclass(frozen=True)
-class ArffTable:
-    """The columns of an ARFF file, by name.
-
-    Parameters
-    ----------
-    attributes
-        With their values as they stand in the file.
-    lines
-        The number of each row's line.
-    is_sparse
-        Whether rows list some of their values.
-    where
-        What the file is, for messages.
-    """
-
-    attributes: dict[str, Attribute]
-    lines: list[int]
-    is_sparse: bool
-    where: str
-
-    @classmethod
-    def read(cls, rows: dict[int, str], attributes: list[Attribute], where: str) -> ArffTable:
-        """Split rows, given by their lines, into values."""
-        is_sparse, n_columns = next(iter(rows.values())).startswith("{"), len(attributes)
-        found = cls({one.name: one for one in attributes}, list(rows), is_sparse, where)
-        table = []
-        for one in attributes:
-            one.tokens, one.rows = [], []
-        for place, (number, row) in enumerate(rows.items()):
-            if (row[0] + row[-1] == "{}") != is_sparse:
-                kinds = ("sparse", "dense") if is_sparse else ("dense", "sparse")
-                problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
-                raise _bad_line(number, where, problem)
-            if is_sparse:
-                for j, token in _split_sparse(row, number, n_columns, where).items():
-                    attributes[j].tokens.append(token)
-                    attributes[j].rows.append(place)
-                continue
-            table.append(_split(row, number, where))
-            if len(table[-1]) != n_columns:
-                problem = f"must have a value for each of the {n_columns} attributes, it has "
-                raise _bad_line(number, where, f"{problem}{len(table[-1])}")
-        for one, tokens in zip(attributes, zip(*table, strict=True), strict=False):
-            one.tokens, one.rows = tokens, range(len(rows))
-        return found
-
-    def read_values(self, one: Attribute) -> Any:
-        """Return the values in the file: numbers, places of nominal ones, or texts."""
-        if one.kind == TEXT and not self.is_sparse:
-            return [_read_text(token) for token in one.tokens]
-        texts = pd.Series([_unquote(token) for token in one.tokens], dtype="str")
-        if one.kind == NOMINAL:
-            code_of = {"?": np.nan} | {value: code for code, value in enumerate(one.values)}
-            values = np.array([code_of.get(text, -1) for text in texts], dtype=np.float64)
-            is_bad = values < 0
+def _split_rows(rows: dict[int, str], attributes: list[Attribute], where: str) -> bool:
+    """Give attributes their values in rows, which go by line; return whether rows are sparse."""
+    is_sparse, n_columns = next(iter(rows.values())).startswith("{"), len(attributes)
+    for place, (number, row) in enumerate(rows.items()):
+        if (row[0] + row[-1] == "{}") != is_sparse:
+            kinds = ("sparse", "dense") if is_sparse else ("dense", "sparse")
+            problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
+            raise _bad_line(number, where, problem)
+        if is_sparse:
+            cells = _split_sparse(row, number, n_columns, where)
         else:
-            values, is_bad = read_numbers(texts)
-        if is_bad.any():
-            at = int(is_bad.argmax())
-            must = {
-                NOMINAL: f"one of the declared values ({', '.join(one.values[:10])})",
-                NUMERIC: "a finite number or ?",
-                TEXT: "a number (sparse ARFF has no strings)",
-            }
-            raise DataError(
-                f"Line {self.lines[one.rows[at]]} of {self.where} must have {must[one.kind]} in "
-                f"{one.name!r}, got {texts[at]!r}. Fix or drop that line, or leave the column out "
-                f"with drop=[{one.name!r}]."
-            )
-        return values
-
-    def column(self, name: str) -> Any:
-        """Return a column with a value for each row: numbers, texts or categories."""
-        one = self.attributes[name]
-        values = given = self.read_values(one)
-        if self.is_sparse:
-            values = np.zeros(len(self.lines))
-            values[one.rows] = given
-        if one.kind != NOMINAL:
-            return pd.Series(values, dtype=object) if isinstance(values, list) else values
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        return pd.Categorical.from_codes(codes, categories=pd.Index(one.values))
-
-    def encode(self, name: str) -> Iterator[tuple[str, Any]]:
-        """Yield the sparse columns of a feature, one-hot where it is nominal."""
-        one = self.attributes[name]
-        indicators = read_indicators(one.values)
-        if one.kind != NOMINAL or (indicators is not None and indicators[0] == 0):
-            ends = [0, len(one.rows)]
-            column = (self.read_values(one), one.rows, ends)
-            yield name, sparse.csc_matrix(column, (len(self.lines), 1))
-            return
-        codes = self.column(name).codes.astype(np.int64)
-        for shown, values in encode_nominal(name, codes, one.values, self.where):
-            yield shown, sparse.csc_matrix(values[:, None])
+            cells = dict(enumerate(_split(row, number, where)))
+            if len(cells) != n_columns:
+                problem = f"must have a value for each of the {n_columns} attributes, it has "
+                raise _bad_line(number, where, f"{problem}{len(cells)}")
+        for j, token in cells.items():
+            attributes[j].tokens.append(token)
+            attributes[j].rows.append(place)
+    return is_sparse

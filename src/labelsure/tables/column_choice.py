@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
 from labelsure.tables.files import check_names, stack_rows
 
@@ -136,9 +136,9 @@ def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> lis
     """Return the positions of names and of whatever patterns match, each once."""
     position = {name: j for j, name in enumerate(names)}
     found = dict[int, None]()
-    for part in parts:
+    for part in map(str, parts):
         own = [position[part]] if part in position else []
-        matches = own or [j for name, j in position.items() if fnmatchcase(name, str(part))]
+        matches = own or [j for name, j in position.items() if fnmatchcase(name, part)]
         if not matches:
             raise unknown_name(what, part, position)
         found |= dict.fromkeys(matches)
@@ -187,24 +187,33 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     return Y
 
 
-def encode_nominal(
-    name: str, codes: Integers, values: Sequence[str], where: str
-) -> list[tuple[str, Floats]]:
-    """Return the one-hot columns ``name=value`` of one nominal feature; codes below 0 are missing.
+def names_rows(column: Any) -> bool:
+    """Whether a column is nominal and no value comes twice, as in a column of ids."""
+    given = pd.Series(column).dropna()
+    is_nominal = isinstance(column.dtype, pd.CategoricalDtype)
+    return is_nominal and len(given) >= MIN_ROWS_OF_ID and given.is_unique
+
+
+def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
+    """Return a feature as floats, a category as its one-hot columns ``name=value``; text stays.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
     """
-    given = codes[codes >= 0]
-    if MIN_ROWS_OF_ID <= len(given) == len(np.unique(given)):
+    dtype = column.dtype
+    if not isinstance(dtype, pd.CategoricalDtype):
+        is_number = pd.api.types.is_numeric_dtype(dtype)
+        return [(name, np.asarray(column, dtype=np.float64) if is_number else column)]
+    values, codes = [str(value) for value in dtype.categories], pd.Categorical(column).codes
+    if names_rows(column):
         raise DataError(
             f"The nominal column {name!r} of {where} must repeat some of its values to be a "
-            f"feature, all {len(given)} are different, as those of an id are. Pass index={name!r} "
-            f"to name the rows by it, or drop=[{name!r}] to leave it out."
+            f"feature, all {(codes >= 0).sum()} are different, as those of an id are. Pass "
+            f"index={name!r} to name the rows by it, or drop=[{name!r}] to leave it out."
         )
-    indicators = read_indicators(values)
-    if indicators is not None:
-        return [(name, np.where(codes < 0, np.nan, indicators[codes]))]
+    numbers = np.array([INDICATORS.get(value.lower(), -1) for value in values], dtype=np.float64)
+    if sorted(numbers) == [0, 1]:
+        return [(name, np.where(codes < 0, np.nan, numbers[codes]))]
     _limits.check_size(
         8 * len(codes) * len(values),
         f"The one-hot columns of {name!r}, which has {len(values)} values,",
@@ -214,26 +223,11 @@ def encode_nominal(
     return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in shown]
 
 
-def read_indicators(values: Sequence[str]) -> Floats | None:
-    """Return 0 or 1 for each of two values that mean no and yes, None for other values."""
-    numbers = [INDICATORS.get(value.lower(), -1) for value in values]
-    return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
-
-
-def encode_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a frame with categories as one-hot columns and numbers as floats; text stays."""
-    columns: list[tuple[str, Any]] = []
-    for name, column in frame.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            values = [str(value) for value in column.cat.categories]
-            codes = column.cat.codes.to_numpy().astype(np.int64)
-            columns += encode_nominal(str(name), codes, values, where)
-        elif pd.api.types.is_numeric_dtype(column.dtype):
-            columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
-        else:
-            columns.append((str(name), column))
-    check_names([name for name, _ in columns], f"{where}, one-hot columns among them,")
-    return pd.DataFrame(dict(columns), index=frame.index)
+def join_encoded(columns: Iterable[tuple[str, Any]], where: str, index: pd.Index) -> pd.DataFrame:
+    """Return encoded features as one frame."""
+    pairs = list(columns)
+    check_names([name for name, _ in pairs], f"{where}, one-hot columns among them,")
+    return pd.DataFrame(dict(pairs), index=index)
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -286,40 +280,36 @@ class ColumnChoice:
             raise InputError(
                 f"`sep` must be the text between two label names, e.g. ';', got {self.sep!r}."
             )
-        for name, choice in (("labels", self.labels), ("drop", self.drop)):
-            is_fine = name == "labels" or isinstance(choice, str)
+        for name in ("labels", "drop"):  # iterators can be read once
+            choice: Any = getattr(self, name)
             if isinstance(choice, Iterable) and not isinstance(choice, (str, frozenset)):
-                choice = tuple(choice)
-                object.__setattr__(self, name, choice)
-                is_fine = all(isinstance(part, Hashable) for part in choice)
-            if not is_fine:
-                raise InputError(
-                    f"`{name}` must be names or patterns of columns, e.g. ['notes'], got "
-                    f"{choice!r}."
-                )
+                object.__setattr__(self, name, tuple(choice))
+        if not isinstance(self.drop, (str, tuple)):
+            raise InputError(
+                f"`drop` must be names or patterns of columns, e.g. ['notes'], got {self.drop!r}."
+            )
 
-    def assign(self, names: Sequence[str], *, has_labels: bool = True) -> AssignedColumns:
-        """Return what each column of a file is, or of one in which no column is a label.
+    def assign(self, names: Sequence[str]) -> AssignedColumns:
+        """Return what each column of a file is.
 
         The column of `index` and those of `drop` are taken out first, so that numbers and patterns
         in `labels` speak of the others.
         """
         if self.index is not None and self.index not in names:
             raise unknown_name("column", self.index, names)
-        self._check_one_role(names)
         others = [name for name in names if name != self.index]
         parts = split_names(self.drop, others)
-        dropped = {others[j] for j in match_names(parts, others, what="column")}
+        beside = "" if self.index is None else " beside `index`"
+        dropped = {others[j] for j in match_names(parts, others, what=f"column{beside}")}
         left = [name for name in others if name not in dropped]
-        if not has_labels:
-            return AssignedColumns([], left, self.index)
+        beside += " beside `drop`" if dropped else ""
         if isinstance(self.labels, frozenset):
             labels = [name for name in left if name in self.labels]
             if not labels:
                 raise InputError("`drop` and `index` must leave at least one label, all are gone.")
         else:
             chosen: Any = () if self.labels is None else self.labels
-            labels = [left[j] for j in choose_labels(chosen, left, what="column")]
+            labels = [left[j] for j in choose_labels(chosen, left, what=f"column{beside}")]
         if self.sep is not None and len(labels) != 1:
             raise InputError(
                 f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
@@ -328,47 +318,12 @@ class ColumnChoice:
         is_label = set(labels)
         return AssignedColumns(labels, [n for n in left if n not in is_label], self.index)
 
-    def _check_one_role(self, names: Sequence[str]) -> None:
-        """Refuse a column that two arguments name; patterns are only about the others."""
-        named = {"drop": split_names(self.drop, names)}
-        if isinstance(self.labels, (str, tuple)):
-            named["labels"] = split_names(self.labels, names)
-        named["index"] = [] if self.index is None else [self.index]
-        roles: dict[Any, str] = {}
-        for role, columns in named.items():
-            for column in dict.fromkeys(columns):
-                if roles.setdefault(column, role) != role and column in names:
-                    raise InputError(
-                        f"A column must have one role, {column!r} is in `{roles[column]}` and in "
-                        f"`{role}`. Take it out of one of them."
-                    )
-
-    def choose_features(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Return a frame of features without the columns to drop, its rows named by the index."""
-        named = frame.set_axis([str(name) for name in frame.columns], axis=1)
-        columns = self.assign(list(named.columns), has_labels=False)
-        chosen = named[columns.features]
-        if columns.index is None:
-            return chosen
-        return chosen.set_axis(read_index(named[columns.index], where), axis=0)
-
-
-def check_dense(columns: AssignedColumns, where: str) -> None:
-    """Refuse names for the rows of a sparse matrix."""
-    if columns.index is not None:
-        raise DataError(
-            f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
-            f"names of rows. Leave the column out with drop=[{columns.index!r}]."
-        )
-
 
 def read_labels(
-    columns: pd.DataFrame, sep: str | None, where: str
+    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
 ) -> tuple[Labelsets, tuple[str, ...]]:
-    """Return labelsets and label names: of columns of zeros and ones, or of one column of names."""
-    cells = None
-    if columns.shape[1] == 1:
-        cells = read_label_cells(columns.iloc[:, 0], sep, where)
+    """Return labelsets and names: of columns of zeros and ones, or of one (`must` be) of names."""
+    cells = read_label_cells(columns, sep, where, must=must)
     if cells is None:
         return read_label_columns(columns, where), tuple(str(name) for name in columns.columns)
     found = {str(label): label for cell in cells for label in cell}
@@ -386,48 +341,47 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
     return not is_number, label if is_number else 0.0, str(label)
 
 
-def read_label_cells(column: pd.Series[Any], sep: str | None, where: str) -> list[list[Any]] | None:
-    """Return the labels that each cell names; None where no `sep` is given and no cell is a list.
+def read_label_cells(
+    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
+) -> list[list[Any]] | None:
+    """Return the labels that cells name; None without `sep` and lists, or of several columns.
 
     Lists may also be JSON such as ``["a", "b"]``, in a text file.
     """
-    cells = [
-        value.tolist() if isinstance(value, np.ndarray) else value for value in column.tolist()
-    ]
-    texts = [cell.strip() if isinstance(cell, str) else None for cell in cells]
-    is_json = any(texts) and all(
-        text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
+    if columns.shape[1] != 1:
+        if sep is None:
+            return None
+        raise InputError(
+            f"`sep` needs one column of {where} that holds names of labels, it has "
+            f"{columns.shape[1]}. Name it with `label_column`."
+        )
+    column = columns.iloc[:, 0]
+    title, cells = (
+        f"Column {str(column.name)!r} of {where}",
+        [parse_cell(one) for one in column.tolist()],
     )
-    if sep is None and not is_json and not any(isinstance(cell, (list, tuple)) for cell in cells):
-        return None
-    title, rows = f"Column {str(column.name)!r} of {where}", []
-    for row, cell in enumerate(cells):
-        at = f"in row {row} (rows count from 0)"
-        if is_json:
-            try:
-                cell = json.loads(cell or "[]")
-            except ValueError as error:
-                raise DataError(
-                    f'{title} must hold JSON lists such as ["a", "b"], got {cell!r} {at}. Fix or '
-                    "drop this row."
-                ) from error
-        labels = list(cell) if isinstance(cell, (list, tuple)) else [cell]
-        if not all(pd.api.types.is_scalar(label) for label in labels):
-            raise DataError(f"{title} must hold lists of label names, got {cell!r} {at}.")
-        is_text = isinstance(cell, str)
-        is_missing = is_text and cell.strip() != "" and cell.strip().lower() in MISSING
-        if is_missing or any(pd.isna(label) for label in labels):
-            raise DataError(
-                f"{title} must say for every row which labels it has, one is missing {at}. Leave "
-                "it empty where there are none, or drop that row."
+    if sep is None and not any(isinstance(cell, list) for cell in cells):
+        if must:
+            raise InputError(
+                f"{title} holds text: say what stands between the names of labels with `sep`, e.g. "
+                "';'."
             )
-        if is_text and sep is not None:
-            labels = [label.strip() for label in cell.split(sep) if label.strip()]
-        elif not isinstance(cell, (list, tuple)):
-            must = "a list" if sep is None else f"text with label names between {sep!r}"
+        return None
+    rows: list[list[Any]] = []
+    for row, cell in enumerate(cells):
+        text, labels = cell.strip() if isinstance(cell, str) else None, cell
+        if text == "":
+            labels = []
+        elif text and sep and text.lower() not in MISSING and text[0] + text[-1] != "[]":
+            labels = [label.strip() for label in text.split(sep) if label.strip()]
+        if not isinstance(labels, list) or any(
+            isinstance(x, (list, dict)) or pd.isna(x) for x in labels
+        ):
+            form = "a list of names" if sep is None else f"names with {sep!r} between them"
             raise DataError(
-                f"{title} must hold {must} in every row, got {cell!r} {at}. Write lists of label "
-                "names, or say what stands between names by `sep`."
+                f"{title} must say for every row which labels it has, as {form}, got {cell!r} in "
+                f"row {row} (rows count from 0). Leave it empty where there are none, or fix or "
+                "drop that row."
             )
         rows.append(labels)
     return rows

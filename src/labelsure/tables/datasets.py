@@ -1,4 +1,4 @@
-"""Data sets: files of all formats, the paper's by name, and some that need no download."""
+"""`Dataset`: read from files of all formats, loaded by name, simulated, split."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,36 +21,40 @@ from scipy import sparse
 from scipy.special import expit
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.storage import (
-    checksum_bytes,
-    decode,
-    expand_path,
-    first_line,
-    is_address,
-    read_bytes,
-    read_unpacked,
-    stem_of,
-    suffix_of,
-)
-from labelsure._runtime.typing import AnyPath, Floats, RandomState
+from labelsure._runtime.notebook import list_names, make_html
+from labelsure._runtime.typing import AnyPath, Floats, Indices, Integers, LabelNames, RandomState
 from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
+from labelsure.labelsets.names import align_rows, list_some, read_labelsets
+from labelsure.labelsets.rows import (
+    as_table,
+    check_shape,
+    index_of,
+    name_columns,
+    names_in,
+    read_rows,
+    refuse_masked,
+    row_keys,
+    show_names,
+)
 from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
-    check_dense,
-    encode_frame,
+    choose_labels,
+    encode_column,
     find_missing,
     holds_containers,
+    join_encoded,
+    names_rows,
     read_index,
     read_label_columns,
     read_labels,
     read_xml_labels,
     split_names,
 )
-from labelsure.tables.dataset import Dataset, checksum_values
 from labelsure.tables.files import (
     KINDS,
     checksum_table,
@@ -60,6 +65,288 @@ from labelsure.tables.files import (
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
+
+Features = Any
+"""A DataFrame, or a scipy CSR matrix where the source is sparse."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Features, labelsets and their names.
+
+    Parameters
+    ----------
+    X
+        (n, d) features: a DataFrame or scipy sparse matrix; an array becomes a DataFrame. The
+        index of a DataFrame names the rows and goes along with their parts.
+    Y
+        (n, L) zeros and ones; a scipy sparse matrix becomes a `csr_array` of ones and stays
+        sparse, so that there may be any number of labels. Where both are DataFrames with an index
+        that does not only count the rows, those of `Y` are brought into the order of `X`, or
+        refused if they are not the same. Dense labels keep their names as long as only rows are
+        taken: `fit(data.X[:100], data.Y[:100])` knows them.
+    label_names
+        One for each label; by default the columns of `Y`, or None.
+    feature_names
+        One for each feature; by default the columns of `X`, or x0, x1, ...
+    name
+        What the data set is called.
+    source
+        Where it comes from, for people.
+    checksum
+        SHA-256 of the source file, or of the values where there is no file. A part of a data set
+        keeps the checksum of the whole.
+
+    See Also
+    --------
+    load_dataset : Load a built-in data set by name.
+    read_dataset : Read a data set from a file.
+    split_dataset : Split it into training and test rows.
+
+    Examples
+    --------
+    >>> data = Dataset([[0.5], [1.5], [2.5]], [[1, 0], [1, 1], [0, 0]], ["sunny", "warm"])
+    >>> data
+    Dataset('unnamed', n_samples=3, n_labels=2, n_features=1)
+    >>> data.describe()["label_cardinality"]
+    1.0
+    """
+
+    X: Features
+    Y: Any
+    label_names: LabelNames = None
+    feature_names: tuple[str, ...] = ()
+    name: str = "unnamed"
+    source: str = "memory"
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        X = _check_features(self.X, self.feature_names)
+        read = read_labelsets(self.Y, self.label_names, sparse=sparse.issparse(self.Y))
+        check_shape(read.labelsets.shape, "Y", X.shape[0], None)
+        order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
+        object.__setattr__(self, "X", X)
+        Y = read.labelsets if order is None else read.labelsets[order]
+        object.__setattr__(self, "Y", name_columns(Y, read.label_names))
+        object.__setattr__(self, "label_names", read.label_names)
+        object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return int(self.Y.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return int(self.Y.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of `X`."""
+        return len(self.feature_names)
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, n_samples={self.n_samples}, n_labels={self.n_labels}, "
+            f"n_features={self.n_features})"
+        )
+
+    def _repr_html_(self) -> str:
+        described = {name: [value] for name, value in self.describe().items()}
+        labels = list_names(show_names(self.label_names, self.n_labels))
+        sentence = f"Data set {self.name!r} from {self.source}, with the labels {labels}."
+        return make_html(sentence, pd.DataFrame(described))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the numbers by which data sets are compared.
+
+        Returns
+        -------
+        dict
+            ``n_samples``, ``n_labels``, ``n_features``; ``label_cardinality``, the mean number of
+            labels of an instance; ``label_density``, the same divided by the number of labels;
+            ``n_labelsets``, how many different labelsets occur; ``constant_labels``, the names of
+            labels that all or no instances have.
+        """
+        counts = self._count_instances()
+        cardinality = float(counts.sum() / self.n_samples) if self.n_samples else float("nan")
+        constant = (counts == 0) | (counts == self.n_samples)
+        return {
+            "n_samples": self.n_samples,
+            "n_labels": self.n_labels,
+            "n_features": self.n_features,
+            "label_cardinality": cardinality,
+            "label_density": cardinality / self.n_labels,
+            "n_labelsets": len(np.unique(row_keys(self.Y))),
+            "constant_labels": show_names(self.label_names, np.flatnonzero(constant)),
+        }
+
+    def _count_instances(self) -> Integers:
+        """Return how many instances have each label, (L,)."""
+        return np.asarray(self.Y.sum(axis=0, dtype=np.int64))
+
+    def take(self, rows: Any) -> Dataset:
+        """Return some of the instances.
+
+        Parameters
+        ----------
+        rows
+            Indices, a mask or a slice.
+        """
+        indices = np.arange(self.n_samples)[rows]
+        if indices.ndim != 1:
+            raise InputError(
+                f"`rows` must be indices, a mask or a slice of the rows, got {rows!r}. "
+                "For a single row write a list, e.g. `[3]`."
+            )
+        X = self.X[indices] if sparse.issparse(self.X) else self.X.iloc[indices]
+        return replace(self, X=X, Y=self.Y[indices])
+
+    def select_labels(self, labels: LabelChoice) -> Dataset:
+        """Return the same instances with some of the labels.
+
+        Parameters
+        ----------
+        labels
+            Names or patterns (a list, or one string with commas), or ``"first20"``, ``"last20"``,
+            ``"top20"``: the first, the last, the most frequent ones, in the order of the columns.
+
+        Examples
+        --------
+        >>> data = Dataset([[0], [0]], [[1, 0, 1], [0, 0, 1]], ["a", "b", "c"])
+        >>> data.select_labels("top2").label_names
+        ('a', 'c')
+        """
+        counts = self._count_instances()
+        names = show_names(self.label_names, self.n_labels)
+        chosen = choose_labels(labels, names, what="label", counts=counts)
+        return replace(self, Y=self.Y[:, chosen], label_names=tuple(names[j] for j in chosen))
+
+
+def _check_features(X: Features, feature_names: Any) -> Features:
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X)
+    X = as_table(X)
+    if isinstance(X, pd.DataFrame):
+        return X.set_axis([str(column) for column in X.columns], axis=1)
+    refuse_masked(X, "X")
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(
+            f"`X` must have shape (n_samples, n_features), got shape {array.shape}. "
+            "A single feature is one column: `X.reshape(-1, 1)`."
+        )
+    columns = list(feature_names)
+    if len(columns) != array.shape[1]:  # where there are some, they are refused below
+        columns = [f"x{j}" for j in range(array.shape[1])]
+    return pd.DataFrame(array, columns=[str(column) for column in columns])
+
+
+def _read_feature_names(X: Features, feature_names: Any) -> tuple[str, ...]:
+    default = names_in(X) or [f"x{j}" for j in range(X.shape[1])]
+    names = tuple(str(name) for name in (feature_names or default))
+    if len(names) != X.shape[1] or len(set(names)) < len(names):
+        raise InputError(
+            f"`feature_names` must have one name for each of the {X.shape[1]} columns of `X`, all "
+            f"different, got {list_some(names)}. Name every column, in order."
+        )
+    return names
+
+
+def split_dataset(
+    data: Dataset,
+    test_size: float | int = 0.4,
+    *,
+    random_state: RandomState = None,
+) -> tuple[Dataset, Dataset]:
+    """Split a data set into a training and a test part.
+
+    Parameters
+    ----------
+    data
+        The data set to split.
+    test_size
+        Share of the rows in the test part (float), or their number (int).
+    random_state
+        Seed, generator or None. The same seed gives the same parts.
+
+    Returns
+    -------
+    train, test : Dataset
+        Their rows in the order of `data`. `labelsure.tables.datasets.split_rows` gives the row
+        numbers.
+
+    See Also
+    --------
+    Dataset : What is split.
+    load_dataset : Load a built-in data set by name.
+
+    Examples
+    --------
+    >>> from labelsure import load_dataset
+    >>> train, test = split_dataset(load_dataset("digits"), 0.4, random_state=0)
+    >>> len(train), len(test)
+    (1078, 719)
+    """
+    if not isinstance(data, Dataset):
+        raise InputError(
+            f"`data` must be a Dataset, got {type(data).__name__}. Make one with "
+            "`Dataset(X, Y)`, or use `labelsure.tables.datasets.split_rows(Y)`."
+        )
+    train, test = split_rows(data.Y, test_size, random_state=random_state)
+    return data.take(train), data.take(test)
+
+
+def split_rows(
+    Y: Any,
+    test_size: float | int = 0.4,
+    *,
+    random_state: RandomState = None,
+) -> tuple[Indices, Indices]:
+    """Return the row numbers of a training and a test part; arguments as in `split_dataset`.
+
+    Examples
+    --------
+    >>> train, test = split_rows([[1, 0], [0, 1], [1, 1], [0, 0]], 0.5, random_state=0)
+    >>> sorted([*train.tolist(), *test.tolist()])
+    [0, 1, 2, 3]
+    """
+    from sklearn.model_selection import train_test_split
+
+    from labelsure.distributions._probabilities import make_generator  # reading needs no kernels
+
+    n_rows = read_rows(Y).shape[0]
+    n_test = _count_test_rows(test_size, n_rows)
+    seed = int(make_generator(random_state).integers(2**32))
+    train, test = train_test_split(np.arange(n_rows), test_size=n_test, random_state=seed)
+    return np.sort(train), np.sort(test)
+
+
+def _count_test_rows(test_size: float, n_samples: int) -> int:
+    is_count = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
+    if is_count and 1 <= test_size < n_samples:
+        return int(test_size)
+    if isinstance(test_size, float) and 0 < test_size < 1 and n_samples >= 2:
+        return min(max(1, round(test_size * n_samples)), n_samples - 1)
+    raise InputError(
+        f"`test_size` must be a share between 0 and 1, or a number of instances from 1 to "
+        f"{n_samples - 1}, got {test_size!r}."
+    )
+
+
+def checksum_values(*arrays: Any) -> str:
+    """Return the SHA-256 of the values of some arrays, for data that comes from no file."""
+    digest = sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+# Files
 
 MAX_HEADER_BYTES = 100
 """Three numbers take less."""
@@ -81,7 +368,7 @@ def read_sparse_text(content: bytes, where: str) -> Dataset:
     except (ValueError, OverflowError) as error:
         raise DataError(
             f"{where} must have rows such as `4,7 0:1.5 2:1`, with features in ascending order: "
-            f"{first_line(error)}. Fix or drop that row."
+            f"{storage.first_line(error)}. Fix or drop that row."
         ) from error
     if X.shape[0] != n_rows:
         raise DataError(
@@ -136,8 +423,8 @@ def read_label_file(path: AnyPath) -> list[str]:
     >>> names
     ['red shoes', 'blue shoes']
     """
-    place = expand_path(path)
-    text = decode(read_unpacked(place)).replace("\r\n", "\n").rstrip()
+    place = storage.expand_path(path)
+    text = storage.decode(storage.read_unpacked(place)).replace("\r\n", "\n").rstrip()
     names = [line.strip() for line in text.split("\n")]
     line_of: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
@@ -167,7 +454,7 @@ def read_dataset(
     Parameters
     ----------
     path
-        A table as for `labelsure.tables.files.list_units`: a file (.csv, .tsv, .jsonl, .parquet,
+        A table as for `labelsure.tables.files.list_slices`: a file (.csv, .tsv, .jsonl, .parquet,
         .feather, .npy or .npz), a folder, a pattern or an address. Or .arff, or .txt for a data
         file of the extreme-classification repository. Text may be compressed: .gz, .bz2 or .zst.
     labels
@@ -215,44 +502,48 @@ def read_dataset(
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
     choice = ColumnChoice(labels, index, drop, sep)
-    given, path = path, Path(path) if is_address(path) else expand_path(path)
-    suffix = suffix_of(path)
-    is_several = is_address(given) or path.is_dir() or glob.has_magic(str(path))
+    if storage.is_address(path):
+        place, is_several = Path(storage.show_name(path)[1:-1]), True
+    else:
+        place = storage.expand_path(path)
+        is_several = place.is_dir() or glob.has_magic(str(place))
+    suffix = storage.suffix_of(place)
     if suffix == TEXT and choice != ColumnChoice():
         raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {path.name} lists labels and "
+            f"`labels`, `index`, `drop` and `sep` are about tables, {place.name} lists labels and "
             "features by number. Leave them out; `Dataset.select_labels` takes some labels."
         )
     if suffix == TEXT:
-        data = read_sparse_text(read_unpacked(path), path.name)
+        data = read_sparse_text(storage.read_unpacked(place), place.name)
     elif suffix == ".arff":
-        choice = replace(choice, labels=_resolve_labels(path, choice.labels))
-        data = read_arff(read_unpacked(path), choice, path.name)
+        choice = replace(choice, labels=_resolve_labels(place, choice.labels))
+        data = Dataset(*read_arff(storage.read_unpacked(place), choice, place.name))
     elif suffix in KINDS or is_several:
-        data = read_table_file(given, choice)
-        return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
+        data = read_table_file(path, choice)
     else:
-        raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
-    return replace(
-        data, name=stem_of(path), source=path.name, checksum=checksum_bytes(read_bytes(path))
-    )
+        raise unknown_name("format of file", place.name, [".arff", *KINDS, TEXT])
+    is_table = suffix not in (TEXT, ".arff")
+    checksum = checksum_table(path) if is_table else storage.checksum_file(place)
+    return replace(data, name=storage.stem_of(place), source=place.name, checksum=checksum)
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
     """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
-    given = None
+    xml = None
     if labels is None:  # Mulan has one xml for both parts of a data set
-        stems = dict.fromkeys([stem_of(path), _PART.sub("", stem_of(path))])
+        stems = dict.fromkeys([storage.stem_of(path), _PART.sub("", storage.stem_of(path))])
         beside = (path.with_name(f"{stem}.xml") for stem in stems)
-        given = next((xml for xml in beside if xml.exists()), None)
+        xml = next((xml for xml in beside if xml.exists()), None)
     elif isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
-        given = expand_path(labels)
-    return labels if given is None else frozenset(read_xml_labels(read_bytes(given), given.name))
+        xml = storage.expand_path(labels)
+    if xml is None:
+        return labels
+    return frozenset(read_xml_labels(storage.read_bytes(xml), xml.name))
 
 
 def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
     """Return the data set in a table that `labelsure.tables.files` reads."""
-    where = repr(Path(path).name)
+    where = storage.show_name(path)
     if choice.labels is None:
         raise InputError(
             f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "
@@ -277,7 +568,7 @@ def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
                 f"or leave it out with drop=[{name!r}]."
             )
     Y, label_names = read_labels(frame[columns.labels], choice.sep, where)
-    is_text = suffix_of(Path(path)) in TEXT_TABLES
+    is_text = storage.suffix_of(Path(path)) in TEXT_TABLES
     X = pd.DataFrame({name: _typed(frame[name], is_text) for name in columns.features}, frame.index)
     if columns.index is not None:
         X = X.set_axis(read_index(frame[columns.index], where), axis=0)
@@ -584,15 +875,14 @@ def load_dataset(
     data_dir: AnyPath | None = None,
     *,
     labels: LabelChoice | None = None,
-    index: str | None = None,
-    drop: str | Iterable[str] = (),
     source: str | None = None,
 ) -> Dataset:
     """Load a data set by its name.
 
     It is taken from the first of these that has it: `data_dir`; the folder in the environment
     variable LABELSURE_DATA; installed packages; OpenML. What OpenML answers is kept in
-    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once.
+    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once; nominal columns
+    that name its rows are left out.
 
     Parameters
     ----------
@@ -605,9 +895,6 @@ def load_dataset(
     labels
         Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are
         probably the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
-    index, drop
-        The column whose values name the rows, and columns that are left out, as in
-        `read_dataset`.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
 
@@ -636,17 +923,14 @@ def load_dataset(
     key = str(name).lower()
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
-    choice = ColumnChoice(None, index, drop)
     entry = ENTRIES.get(key, NamedDataset(key, ""))
     is_elsewhere = source is not None or data_dir is None
     if key in files and source in (None, "file"):
-        data = read_dataset(files[key], index=index, drop=drop)
+        data = read_dataset(files[key])
     elif entry.embedded is not None and source in (None, "embedded") and is_elsewhere:
         data = entry.embedded()
-        data = replace(data, X=choice.choose_features(data.X, entry.name), feature_names=())
     elif entry.openml_id is not None and source in (None, "openml") and is_elsewhere:
-        bunch = _fetch(entry.name, entry.openml_id)
-        data = _make_openml_dataset(bunch, entry.name, entry.openml_id, choice)
+        data = _fetch_openml(entry.name, entry.openml_id)
     else:
         homes = {"embedded": entry.embedded, "openml": entry.openml_id}
         elsewhere = [f' or source="{home}"' for home, there in homes.items() if there is not None]
@@ -662,14 +946,14 @@ def load_dataset(
 
 def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
     if data_dir is not None:
-        return expand_path(data_dir)
-    return expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
+        return storage.expand_path(data_dir)
+    return storage.expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
     """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
     try:
-        paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
+        paths = sorted(path for path in folder.iterdir() if storage.suffix_of(path) == ".arff")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise DataError(
@@ -678,36 +962,33 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
         ) from error
     files: dict[str, Path] = {}
     for path in paths:
-        files.setdefault(stem_of(path), path)
+        files.setdefault(storage.stem_of(path), path)
     return files
 
 
-def _fetch(name: str, data_id: int) -> Any:
+def _fetch_openml(name: str, data_id: int) -> Dataset:
     """Return what OpenML answers, or what scikit-learn has kept of it."""
     from sklearn import datasets
 
+    where = f"OpenML data set {data_id}"
     try:
         datasets.get_data_home()  # makes the folder
         with warnings.catch_warnings():
             # scikit-learn warns at each retry; the error below says it once.
             warnings.filterwarnings("ignore", message="A network error occurred")
-            return datasets.fetch_openml(
+            bunch = datasets.fetch_openml(
                 data_id=data_id,
                 as_frame="auto",
                 parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
             )
     except Exception as error:  # of the network, of the folder, of the parser
-        reason = first_line(getattr(error, "reason", None) or error)
+        reason = storage.first_line(getattr(error, "reason", None) or error)
         raise DataError(
             f"{name!r} must be fetched from OpenML (data set {data_id}) into scikit-learn's data "
             f"home, but that failed ({type(error).__name__}: {reason}). Connect to the internet, "
             "set the environment variable SCIKIT_LEARN_DATA to a folder of yours, or name a folder "
             f"that has {name}.arff with `data_dir` or {DATA_VARIABLE}."
         ) from error
-
-
-def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoice) -> Dataset:
-    where = f"OpenML data set {data_id}"
     if bunch.target is None or np.size(bunch.target) == 0:
         raise DataError(f"{where} must say which columns are labels, it names none.")
     labels = bunch.target
@@ -716,16 +997,15 @@ def _make_openml_dataset(bunch: Any, name: str, data_id: int, choice: ColumnChoi
         labels = pd.DataFrame(columns, columns=list(bunch.target_names))
     Y = read_label_columns(labels, where)
     if sparse.issparse(bunch.data):
-        names = [str(name) for name in bunch.feature_names]
-        chosen = choice.assign(names, has_labels=False)
-        check_dense(chosen, where)
-        feature_names = tuple(chosen.features)
-        X = bunch.data[:, [names.index(name) for name in feature_names]]
-        values = X.data
+        X, values = bunch.data, bunch.data.data
     else:
-        X = encode_frame(choice.choose_features(pd.DataFrame(bunch.data), where), where)
-        feature_names = tuple(X.columns)
+        features = ((one, column) for one, column in bunch.data.items() if not names_rows(column))
+        encoded = (pair for one, column in features for pair in encode_column(one, column, where))
+        X = join_encoded(encoded, where, bunch.data.index)
         values = X.select_dtypes("number").to_numpy()
     checksum = checksum_values(np.asarray(values, dtype=np.float64), Y)
-    label_names = tuple(map(str, labels.columns))
-    return Dataset(X, Y, label_names, feature_names, name, where, checksum)
+    label_names, feature_names = (
+        map(str, labels.columns),
+        map(str, getattr(X, "columns", bunch.feature_names)),
+    )
+    return Dataset(X, Y, tuple(label_names), tuple(feature_names), name, where, checksum)

@@ -1,4 +1,4 @@
-"""The mean accuracy of all rows of files, and a report page on them, a unit at a time."""
+"""The mean accuracy of all rows of files, and a report page on them, a slice at a time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
-from labelsure._runtime.typing import AnyPath, Floats, Indices
+from labelsure._runtime.storage import show_name
+from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
-from labelsure.labelsets.rows import is_sparse
-from labelsure.tables.features import refuse_missing_columns
+from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.files import read_table
-from labelsure.tables.inputs import InputTable
+from labelsure.tables.inputs import InputTable, refuse_missing_columns
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
@@ -32,12 +32,13 @@ from labelsure.tables.scoring import (
     score_files,
     view_rows,
 )
-from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth, shared_id
+from labelsure.tables.truth import TrueLabels
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
+    from labelsure.distributions._bridge import LabelsetDistribution
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
@@ -75,26 +76,10 @@ class FileSums:
         return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
-def estimate_files(
-    model: AnyPath,
-    inputs: AnyPath | Iterable[AnyPath],
-    *,
-    level: float | None = None,
-    shift: str = "test",
-    **settings: Any,
-) -> Estimate:
-    """Return the mean accuracy of the predictions for all rows, with an interval.
-
-    The same numbers as `AccuracyAwareClassifier.estimate` of all rows at once, up to rounding.
-    """
-    return sum_files(model, inputs, shift=shift, **settings).estimate(level=level, shift=shift)
-
-
 def sum_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
-    metric: str | None = None,
     shift: str = "test",
     truth: AnyPath | None = None,
     id_column: str | None = None,
@@ -116,18 +101,10 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    _check_metric(metric, rows.model.metric)
     known = None
     if truth is not None:
-        known = LabelledRows.read(
-            truth,
-            rows.model,
-            rows.sources,
-            id_column=id_column,
-            label_column=label_column,
-            sep=sep,
-            csv_sep=csv_sep,
-        )
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        known = TrueLabels.read(truth, rows.model, sources=rows.sources, csv_sep=csv_sep, **named)
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
     tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
@@ -150,17 +127,7 @@ def check_shift(shift: str) -> None:
         raise unknown_name("shift", shift, SHIFTS)
 
 
-def _check_metric(metric: str | None, fitted: Any) -> None:
-    """Refuse what does not follow from sums over units."""
-    if metric is not None and metric != fitted:
-        raise InputError(
-            f"`metric` must be the one that the model was fitted for, {fitted!r}, got {metric!r}: "
-            "another one does not follow from parts of the rows. Fit a model for it, or use "
-            "`AccuracyAwareClassifier.estimate` for averages over labels, such as micro-f1."
-        )
-
-
-def _join_sums(model: Any, sums: list[Any], known: LabelledRows | None) -> FileSums:
+def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSums:
     """Add up what was found of each slice."""
     totals, views, labelled = zip(*sums, strict=True)
     total, view = reduce(add, totals), join_views(views)
@@ -177,7 +144,7 @@ def _sum_part(
     model: AccuracyAwareClassifier,
     part: Part,
     compared: Indices,
-    known: LabelledRows | None,
+    known: TrueLabels | None,
 ) -> list[Any]:
     """Return for each slice its sums, what is compared of it, and its labelled rows."""
     found = []
@@ -187,12 +154,32 @@ def _sum_part(
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
-            labelled = find_labelled(
-                model, dist, decisions, known, some.ids, some.rows.index, some.unit.source
+            names = some.rows.index if known.id_column is None else some.ids
+            labelled = _compare_labelled(
+                model, dist, decisions, known, names, some.slice.file.source
             )
         sums = model.accuracy_estimator_._sum_up(dist, decisions)
         found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
     return found
+
+
+def _compare_labelled(
+    model: AccuracyAwareClassifier,
+    dist: LabelsetDistribution,
+    decisions: Labelsets | None,
+    known: TrueLabels,
+    names: Any,
+    source: str,
+) -> tuple[Indices, Floats, Floats]:
+    """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
+    entries, places = known.find(names, source)
+    if not len(places):
+        return entries, np.empty(0), np.empty(0)
+    some = dist[places]
+    given = None if decisions is None else decisions[places]
+    compared = counts(known.labelsets[entries], some.mode() if given is None else given)
+    accuracy = get_metric(model.metric).values(*compared, empty=model.empty)
+    return entries, accuracy, model.accuracy_estimator_.predict(some, given)
 
 
 def report_files(
@@ -221,7 +208,7 @@ def report_files(
 
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
-        names = ", ".join(Path(path).name for path in paths)
+        names = ", ".join(show_name(path)[1:-1] for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
         if scored is not None or truth is not None:
@@ -241,10 +228,10 @@ def report_files(
                 "again. Leave out `scored`."
             )
         fitted = ModelFile.find(model, trust).load()
-        names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        batch, note = _predict_with_truth(
-            fitted, paths[0], truth, show, csv_sep=csv_sep, **names_of_truth
-        )
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        frame, where = read_table(paths[0], csv_sep=csv_sep), show_name(paths[0])
+        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, columns=frame.columns, **named)
+        batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
         return make_model_report(fitted, [batch], title, open_cost, note)
     rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
     chosen = sample_rows(rows.n_rows)
@@ -292,7 +279,7 @@ def _predict_some(
         dist, Y_pred = model._predict_all(some.X)
         names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
         shown = choose_columns(some.rows if show else some.X, show)
-        places = [(some.unit.source, int(row)) for row in some.rows.index]
+        places = [(some.slice.file.source, int(row)) for row in some.rows.index]
         yield (dist._with_index(names), Y_pred, None, shown), places
 
 
@@ -346,48 +333,25 @@ TOLERANCE = 1e-6
 
 def _predict_with_truth(
     model: AccuracyAwareClassifier,
-    path: AnyPath,
-    truth: AnyPath,
+    table: pd.DataFrame,
+    where: str,
+    known: TrueLabels,
     show: Sequence[str],
-    *,
-    label_column: str | None,
-    sep: str | None,
-    csv_sep: str | None,
     id_column: str | None,
 ) -> tuple[Any, str]:
     """Return the rows whose truth is known, and a note where others are left out."""
     from labelsure.model._model_report import choose_columns
 
-    frame, known = (read_table(table, csv_sep=csv_sep) for table in (path, truth))
-    inputs = InputTable(model, id_column)
-    if inputs.id_column is None:
-        inputs = InputTable(model, shared_id(frame, known))
-    has_id = inputs.id_column is not None and all(
-        inputs.id_column in table.columns for table in (frame, known)
-    )
-    by = inputs.id_column if has_id or id_column is not None else None
-    found = read_truth(
-        known,
-        repr(Path(truth).name),
-        labels=model.label_names_,
-        n_labels=model.n_labels_,
-        label_column=label_column,
-        sep=sep,
-        id_column=by,
-        sparse=inputs.is_sparse,
-    )
-    where = repr(Path(path).name)
-    n_rows, note = len(frame), ""
-    frame, Y = join_truth(frame, found, by, where)
-    if len(frame) < n_rows:
+    frame, note = known.join(table, where), ""
+    if len(frame) < len(table):
         note = (
-            f"The truth in {found.where} has {len(frame):,} of the {n_rows:,} rows of {where}; the "
-            "page is about these."
+            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of {where}; "
+            "the page is about these."
         )
         warn(note, UserWarning)
-    X, ids = inputs.read(frame, where)
+    X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
     dist, Y_pred = model._predict_all(X)
-    Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
+    Y_true = dist.align(known.labelsets, "truth")
     dist = dist if ids is None else dist._with_index(ids)
     return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note
 
@@ -424,26 +388,14 @@ def monitor_files(
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
-        found = read_truth(
-            read_table(truth, csv_sep=csv_sep),
-            repr(Path(truth).name),
-            labels=fitted.label_names_,
-            n_labels=fitted.n_labels_,
-            label_column=label_column,
-            sep=sep,
-            id_column=id_column,
-            sparse=reader.is_sparse,
-        )
-        joined, Y = join_truth(
-            frame.assign(**{ROW: range(len(frame))}), found, id_column, "the input"
-        )
-        places = joined[ROW].to_numpy()
-        order = np.argsort(places)
+        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, **named)
+        entries, places = known.locate(frame, "the input")
         labels = {}
         for name, rows in chunks.items():
-            own = order[np.isin(places[order], rows)]
-            if len(own):
-                truths = Y[own] if is_sparse(Y) else Y.iloc[own].to_numpy()
+            own = np.isin(places, rows)
+            if own.any():
+                truths = known.labelsets[entries[own]]
                 labels[name] = (np.searchsorted(rows, places[own]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(
@@ -453,9 +405,6 @@ def monitor_files(
         bound=bound,
         level=fitted.confidence,
     )
-
-
-ROW = "row of the input"
 
 
 def _read_dates(frame: Any, time: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tables in files of any size: cut into units of some rows, which are read one at a time.
+"""Tables in files of any size: cut into slices of some rows, which are read one at a time.
 
 All commands and `read_dataset` read tables here, by one rule: text is UTF-8, or else Latin-1 as a
 whole; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied: a
@@ -17,7 +17,7 @@ import re
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -31,24 +31,16 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.storage import (
-    UnpackedFile,
-    ask_store,
-    checksum_bytes,
-    describe_file_state,
-    expand_path,
-    find_codec,
-    first_line,
-    is_address,
-    open_file,
-    open_native,
-    open_system,
-    read_bytes,
-    suffix_of,
-    without_options,
-)
+from labelsure._runtime import storage
 from labelsure._runtime.typing import AnyPath, Integers
-from labelsure.errors import DataError, InputError, LabelsureError, RowsError, TooLargeError
+from labelsure.errors import (
+    DataError,
+    InputError,
+    LabelsureError,
+    RowsError,
+    TooLargeError,
+    hide_secrets,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,21 +119,21 @@ class TableFile:
     @property
     def name(self) -> str:
         """The last part of its path, as messages about the file name it."""
-        return repr(Path(without_options(self.path)).name)
+        return storage.show_name(self.path)
 
     @property
     def state(self) -> tuple[Any, ...]:
         """Path, size and time, by which a changed file is noticed."""
-        return tuple(describe_file_state(self.path))
+        return tuple(storage.describe_file_state(self.path))
 
     @property
     def kind(self) -> FileKind:
         """How it is read."""
-        return KINDS[suffix_of(Path(without_options(self.path)))]
+        return KINDS[storage.suffix_of(Path(storage.without_options(self.path)))]
 
 
 @dataclass(frozen=True)
-class Unit:
+class FileSlice:
     """Some rows of one file: what one task reads, the same on every machine.
 
     Parameters
@@ -151,7 +143,7 @@ class Unit:
     number
         0, 1, ... over all files.
     first_row
-        Of the unit in its file, from 0; a header is no row.
+        Of the slice in its file, from 0; a header is no row.
     n_rows
         How many rows it has.
     n_bytes
@@ -180,19 +172,18 @@ class Unit:
     content: bytes | None = field(default=None, repr=False)
 
     @property
-    def path(self) -> str:
-        """Of the file."""
-        return self.file.path
-
-    @property
-    def source(self) -> str:
-        """The named input and the path of the file below it."""
-        return self.file.source
-
-    @property
     def where(self) -> str:
         """The file, as messages about rows name it."""
-        return repr(self.source)
+        return repr(self.file.source)
+
+    def join(self, more: FileSlice, n_bytes: int) -> FileSlice | None:
+        """Return the slice of both, if their rows follow each other and are not too many bytes."""
+        is_next = (self.file, self.group) == (more.file, more.group)
+        is_next &= self.first_row + self.n_rows == more.first_row
+        if not is_next or self.n_bytes + more.n_bytes > n_bytes:
+            return None
+        n_rows = self.n_rows + more.n_rows
+        return replace(self, n_rows=n_rows, n_bytes=self.n_bytes + more.n_bytes)
 
     def changed(self) -> DataError:
         """Return the error for a file that is not as it was when it was cut."""
@@ -203,7 +194,7 @@ class Unit:
 
 
 class FileKind(Protocol):
-    """A kind of table file: how it is cut into units and how a unit is read."""
+    """A kind of table file: how it is cut into slices and how a slice is read."""
 
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Return the columns with their types, how many there are without names, or None.
@@ -211,14 +202,30 @@ class FileKind(Protocol):
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
-        """Return the units of a file, numbered from 0, each of at most `rows` rows."""
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
+        """Return the slices of a file, numbered from 0, each of at most `rows` rows."""
 
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit, those columns of it that there are, whatever their index.
+    def read(
+        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
+    ) -> pd.DataFrame:
+        """Return the rows of a slice, those columns of it that there are, whatever their index.
 
         Rows that cannot be read are left out, and their reasons put into `bad` by position.
         """
+
+
+@contextmanager
+def _reading(where: str, what: str = "readable") -> Iterator[None]:
+    """Say in a sentence that a file cannot be read, whatever library says so."""
+    try:
+        yield
+    except LabelsureError:
+        raise
+    except Exception as error:  # a damaged file can make anything of Arrow, NumPy and SciPy
+        raise DataError(
+            f"The file {where} must be {what}, but it cannot be read: "
+            f"{storage.first_line(error)}. Copy or save it again."
+        ) from error
 
 
 def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[Any]:
@@ -313,7 +320,7 @@ def scan_text(
 
     counts, offsets, lines = np.zeros(3, np.int64), list[int](), list[int]()
     decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
-    with closing(UnpackedFile(file.path)) as stream:
+    with closing(storage.UnpackedFile(file.path)) as stream:
         content = stream.read(BLOCK_BYTES)
         if content.startswith(NO_TEXT):
             raise DataError(
@@ -378,32 +385,32 @@ def _starts_in(content: bytes, sep: int, quote: int) -> Integers:
     return starts[: counts[N_STARTS]]
 
 
-def load_unit(unit: Unit) -> Unit:
-    """Return a unit with its bytes, where only one process can read the file: a stream."""
-    if unit.text is None or find_codec(unit.path) is None:
-        return unit
+def load_slice(slice_: FileSlice) -> FileSlice:
+    """Return a slice with its bytes, where only one process can read the file: a stream."""
+    if slice_.text is None or storage.find_codec(slice_.file.path) is None:
+        return slice_
     try:
-        return replace(unit, content=_read_text(unit))
-    except DataError:  # which whoever reads the unit meets again, and reports
-        return unit
+        return replace(slice_, content=_read_text(slice_))
+    except DataError:  # which whoever reads the slice meets again, and reports
+        return slice_
 
 
-def _read_text(unit: Unit) -> bytes:
-    """Return the bytes of a unit of a text file."""
-    if unit.content is not None:
-        return unit.content
-    end = unit.start + unit.n_bytes
-    if find_codec(unit.path) is not None:
+def _read_text(slice_: FileSlice) -> bytes:
+    """Return the bytes of a slice of a text file."""
+    if slice_.content is not None:
+        return slice_.content
+    end = slice_.start + slice_.n_bytes
+    if storage.find_codec(slice_.file.path) is not None:
         with _LOCK:
-            key = unit.file.state
-            stream = _keep_reader(key, unit.start, lambda: UnpackedFile(unit.path))
-            content: bytes = stream.read_range(unit.start, end)
+            key = slice_.file.state
+            stream = _keep_reader(key, slice_.start, lambda: storage.UnpackedFile(slice_.file.path))
+            content: bytes = stream.read_range(slice_.start, end)
     else:
-        with open_file(unit.path) as file:
-            file.seek(unit.start)
-            content = file.read(unit.n_bytes)
-    if len(content) != unit.n_bytes:
-        raise unit.changed()
+        with storage.open_file(slice_.file.path) as file:
+            file.seek(slice_.start)
+            content = file.read(slice_.n_bytes)
+    if len(content) != slice_.n_bytes:
+        raise slice_.changed()
     return content
 
 
@@ -422,42 +429,44 @@ class TextFile:
 
     def columns(self, file: TableFile) -> dict[str, str] | None:
         """Return the names in the header, all of which are text; None for JSONL."""
-        found = self._scan(file, UNIT_ROWS)[0]
+        found = self._scan(file, SLICE_ROWS)[0]
         return None if self.sep is None else dict.fromkeys(found.names, "text")
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
-        """Return the units of a file."""
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
+        """Return the slices of a file."""
         scan, offsets, lines, n_rows = self._scan(file, rows)
         for number, (start, end) in enumerate(pairwise(offsets)):
             first = number * rows
             n_taken = min(rows, n_rows - first)
-            yield Unit(file, number, first, n_taken, end - start, start, lines[number], scan)
+            yield FileSlice(file, number, first, n_taken, end - start, start, lines[number], scan)
 
     def _scan(self, file: TableFile, rows: int) -> tuple[TextScan, list[int], list[int], int]:
         sep = None if self.sep is None else file.csv_sep or self.sep
         return scan_text(file, sep, rows, file.state)
 
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit: of CSV those that have as many values as the header."""
-        content, scan = _read_text(unit), unit.text
+    def read(
+        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
+    ) -> pd.DataFrame:
+        """Return the rows of a slice: of CSV those that have as many values as the header."""
+        content, scan = _read_text(slice_), slice_.text
         assert scan is not None  # `cut` has found it
         content = content if scan.encoding == "utf-8" else content.decode(scan.encoding).encode()
         found: dict[int, str] = {}
-        frame = (_parse_csv if scan.sep else _parse_jsonl)(content, unit, columns, found)
-        lines = find_lines(unit, [unit.first_row + row for row in found])
+        frame = (_parse_csv if scan.sep else _parse_jsonl)(content, slice_, columns, found)
+        lines = find_lines(slice_, [slice_.first_row + row for row in found])
         reasons = (f"line {line} {why}" for line, why in zip(lines, found.values(), strict=True))
         bad |= dict(zip(found, reasons, strict=True))
         return frame
 
 
 def _parse_csv(
-    content: bytes, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]
+    content: bytes, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
 ) -> pd.DataFrame:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    assert unit.text is not None  # `cut` has found it
-    names = list(unit.text.names)
+    assert slice_.text is not None  # `cut` has found it
+    names = list(slice_.text.names)
     wanted = _choose_columns(columns, names)
 
     def skip(row: Any) -> str:
@@ -466,14 +475,14 @@ def _parse_csv(
         )
         return "skip"
 
-    try:
+    with _reading(slice_.where):
         table = arrow_csv.read_csv(
             pa.BufferReader(content),
             read_options=arrow_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=len(content) + 1
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=unit.text.sep, newlines_in_values=True, invalid_row_handler=skip
+                delimiter=slice_.text.sep, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -481,13 +490,11 @@ def _parse_csv(
                 strings_can_be_null=False,
             ),
         )
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"The file {unit.where} cannot be read: {first_line(error)}.") from error
     return table.to_pandas()[wanted]
 
 
 def _parse_jsonl(
-    content: bytes, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]
+    content: bytes, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
 ) -> pd.DataFrame:
     """Return an object in each line, whose keys are columns; other values have one column."""
     import pandas as pd
@@ -501,24 +508,28 @@ def _parse_jsonl(
                 json.dumps(value, ensure_ascii=False).encode()
             rows.append(value if isinstance(value, dict) else {VALUE_COLUMN: value})
         except (ValueError, RecursionError) as error:
-            why = first_line(error)
+            why = storage.first_line(error)
             if isinstance(error, UnicodeEncodeError):
                 why = f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
             bad[number] = f"must be JSON, but it is not: {why}"
     names = list(dict.fromkeys(key for row in rows for key in row))
     if columns is not None:
-        names = [name for name in columns if name in names or _has_key(name, unit.file.state)]
+        names = [
+            name
+            for name in columns
+            if name in names or _has_key(name, slice_.file, slice_.file.state)
+        ]
     values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
     return pd.DataFrame(values, index=range(len(rows)))
 
 
 @lru_cache(maxsize=4096)
-def _has_key(name: str, state: tuple[Any, ...]) -> bool:
-    """Whether some row of a JSONL file has a key: other units than this one may have it."""
+def _has_key(name: str, file: TableFile, state: tuple[Any, ...]) -> bool:
+    """Whether some row of a JSONL file has a key: other slices than this one may have it."""
     forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
     pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
     rest = b""
-    with closing(UnpackedFile(state[0])) as stream:
+    with closing(storage.UnpackedFile(file.path)) as stream:
         while block := stream.read(BLOCK_BYTES):
             if pattern.search(rest + block):
                 return True
@@ -542,18 +553,20 @@ class ArrayFile:
             return {VALUE_COLUMN: f"what a row of {array.shape[1]} columns lists"}
         return int(array.shape[-1]) if array.ndim > 1 else 1
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
-        """Return the units of a file."""
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
+        """Return the slices of a file."""
         array = self.load(file, file.state)
         size = array.nnz * 12 if sparse.issparse(array) else array.nbytes
         return _cut_rows(file, [array.shape[0]], rows, size / max(1, array.shape[0]))
 
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit: columns 0, 1, ..., or one column of values or arrays."""
+    def read(
+        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
+    ) -> pd.DataFrame:
+        """Return the rows of a slice: columns 0, 1, ..., or one column of values or arrays."""
         import pandas as pd
 
-        array = self.load(unit.file, unit.file.state)
-        rows: Any = array[unit.first_row : unit.first_row + unit.n_rows]
+        array = self.load(slice_.file, slice_.file.state)
+        rows: Any = array[slice_.first_row : slice_.first_row + slice_.n_rows]
         if sparse.issparse(array):
             frame = pd.DataFrame({VALUE_COLUMN: list_rows(rows)})
         elif array.ndim == 2:
@@ -566,27 +579,27 @@ class ArrayFile:
 
 def _cut_rows(
     file: TableFile, n_rows_of: Sequence[int], rows: int, bytes_of_row: float
-) -> Iterator[Unit]:
-    """Return units none of which reaches over the end of a row group."""
+) -> Iterator[FileSlice]:
+    """Return slices none of which reaches over the end of a row group."""
     first = number = 0
     for group, n_rows in enumerate(n_rows_of):
         for at in range(first, first + n_rows, rows):
             n_taken = min(rows, first + n_rows - at)
-            yield Unit(file, number, at, n_taken, int(bytes_of_row * n_taken), group=group)
+            yield FileSlice(file, number, at, n_taken, int(bytes_of_row * n_taken), group=group)
             number += 1
         first += n_rows
 
 
 def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return an array, which stays on disk while some of its rows are read."""
-    with open_file(file.path) as stream:
-        try:
-            if is_address(file.path):
-                array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
-            else:
-                array = np.load(file.path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise _unreadable(file, error) from error
+    with (
+        storage.open_file(file.path) as stream,
+        _reading(file.name, "an array that `numpy.save` wrote"),
+    ):
+        if storage.is_address(file.path):
+            array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
+        else:
+            array = np.load(file.path, mmap_mode="r", allow_pickle=False)
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
         raise DataError(
             f"The array in {file.name} must hold numbers in one, two or three axes, the first of "
@@ -595,24 +608,20 @@ def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
     return array
 
 
-@lru_cache(maxsize=2)  # the units of one file come one after the other; beside it the truth
+@lru_cache(maxsize=2)  # the slices of one file come one after the other; beside it the truth
 def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
-    try:
-        with open_file(file.path) as stream:
-            with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
-                n_rows, n_columns = (int(size) for size in arrays["shape"])
-                n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
-            what = f"The numbers of {file.name}, which are read as a whole,"
-            _limits.check_size(n_bytes, what, "Save its rows in several files.")
-            check_column_count(n_columns, file.name, _limits.MAX_LISTED_COLUMNS)
-            stream.seek(0)
-            matrix = sparse.load_npz(stream).tocsr()
+    wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
+    with storage.open_file(file.path) as stream, _reading(file.name, wanted):
+        with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
+            n_rows, n_columns = (int(size) for size in arrays["shape"])
+            n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
+        what = f"The numbers of {file.name}, which are read as a whole,"
+        _limits.check_size(n_bytes, what, "Save its rows in several files.")
+        check_column_count(n_columns, file.name, _limits.MAX_LISTED_COLUMNS)
+        stream.seek(0)
+        matrix = sparse.load_npz(stream).tocsr()
         matrix.check_format(full_check=True)
-    except LabelsureError:
-        raise
-    except Exception as error:  # whatever a damaged file makes of scipy
-        raise _unreadable(file, error) from error
     if matrix.dtype.kind not in "biuf":
         raise DataError(f"The matrix in {file.name} must hold numbers, got {matrix.dtype}.")
     matrix.sort_indices()
@@ -622,14 +631,6 @@ def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
             "matrix after `sum_duplicates`, if that is what is meant."
         )
     return matrix
-
-
-def _unreadable(file: TableFile, error: Exception) -> DataError:
-    return DataError(
-        f"The file {file.name} must hold an array as `numpy.save` writes it (.npy), or a sparse "
-        f"matrix as `scipy.sparse.save_npz` does (.npz), but it cannot be read: "
-        f"{first_line(error)}. Save it again."
-    )
 
 
 # Parquet and Feather
@@ -661,18 +662,11 @@ class ArrowFile:
 
     def open(self, file: TableFile) -> tuple[pa.Schema, Any]:
         """Return the schema and Arrow's reader."""
-        try:
+        with _reading(file.name, f"{self.format} as its name says"):
             return _open_arrow(file, self.format, file.state)
-        except LabelsureError:
-            raise
-        except (OSError, ValueError) as error:  # Arrow's errors are one of them
-            raise DataError(
-                f"The file {file.name} must be {self.format} as its name says, but it cannot be "
-                f"read: {first_line(error)}. Copy it again."
-            ) from error
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[Unit]:
-        """Return the units of a file, none of which reaches over the end of a row group."""
+    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
+        """Return the slices of a file, none of which reaches over the end of a row group."""
         schema, reader = self.open(file)
         wanted, n_bytes = set(_choose_columns(columns, schema.names)), 0
         if self.format == "Feather":
@@ -689,33 +683,31 @@ class ArrowFile:
         bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of[:1])))
         return _cut_rows(file, n_rows_of, rows, bytes_of_row)
 
-    def read(self, unit: Unit, columns: Sequence[str] | None, bad: dict[int, str]) -> pd.DataFrame:
-        """Return the rows of a unit."""
-        schema, reader = self.open(unit.file)
+    def read(
+        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
+    ) -> pd.DataFrame:
+        """Return the rows of a slice."""
+        schema, reader = self.open(slice_.file)
         wanted = _choose_columns(columns, schema.names)
-        key = (id(reader), unit.group, *wanted)
-        try:
-            with _LOCK:
-                rows = _keep_reader(key, unit.first_row, lambda: _GroupReader(reader, unit, wanted))
-                table = rows.take(unit)
-        except IndexError as error:  # there is no such group any more
-            raise unit.changed() from error
-        except LabelsureError:
-            raise
-        except (OSError, ValueError) as error:
-            raise DataError(
-                f"The file {unit.where} cannot be read: {first_line(error)}."
-            ) from error
-        return arrow_to_frame(table, unit.where)
+        key = (id(reader), slice_.group, *wanted)
+        with _LOCK, _reading(slice_.where):
+            try:
+                rows = _keep_reader(
+                    key, slice_.first_row, lambda: _GroupReader(reader, slice_, wanted)
+                )
+                table = rows.take(slice_)
+            except IndexError as error:  # there is no such group any more
+                raise slice_.changed() from error
+        return arrow_to_frame(table, slice_.where)
 
 
-@lru_cache(maxsize=1)  # the units of one file come one after the other
+@lru_cache(maxsize=1)  # the slices of one file come one after the other
 def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[pa.Schema, Any]:
     """Return the schema without an index that has no name, and the reader."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    source = open_native(file.path)
+    source = storage.open_native(file.path)
     if format_ == "Parquet":
         reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
         schema = reader.schema_arrow
@@ -730,31 +722,31 @@ def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[
 class _GroupReader:
     """Goes through the wanted columns of one row group."""
 
-    def __init__(self, reader: Any, unit: Unit, wanted: list[str]) -> None:
+    def __init__(self, reader: Any, slice_: FileSlice, wanted: list[str]) -> None:
         self._reader, self._wanted = reader, wanted
         self._rest: Any = ()
         if hasattr(reader, "get_batch"):
-            sizes = [reader.get_batch(j).num_rows for j in range(unit.group)]
-            self._batches = iter([reader.get_batch(unit.group)])
+            sizes = [reader.get_batch(j).num_rows for j in range(slice_.group)]
+            self._batches = iter([reader.get_batch(slice_.group)])
         else:
-            sizes = [reader.metadata.row_group(j).num_rows for j in range(unit.group)]
-            groups = [unit.group]
+            sizes = [reader.metadata.row_group(j).num_rows for j in range(slice_.group)]
+            groups = [slice_.group]
             self._batches = reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted)
         self.at = sum(sizes)
 
-    def take(self, unit: Unit) -> pa.Table:
+    def take(self, slice_: FileSlice) -> pa.Table:
         """Return rows of the file that are not before those which were taken last."""
         import pyarrow as pa
 
         parts = []
-        while self.at < unit.first_row + unit.n_rows:
+        while self.at < slice_.first_row + slice_.n_rows:
             if len(self._rest) == 0:
                 batch = next(self._batches, None)
                 if batch is None:
-                    raise unit.changed()
+                    raise slice_.changed()
                 self._rest = pa.Table.from_batches([batch]).select(self._wanted)
-            is_before = self.at < unit.first_row
-            end = unit.first_row if is_before else unit.first_row + unit.n_rows
+            is_before = self.at < slice_.first_row
+            end = slice_.first_row if is_before else slice_.first_row + slice_.n_rows
             taken, self._rest = self._rest.slice(0, end - self.at), self._rest.slice(end - self.at)
             self.at += len(taken)
             parts += [] if is_before else [taken]
@@ -776,24 +768,23 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
         for bits in (8, 16, 32, 64)
     }
     nullable[pa.bool_()] = pd.BooleanDtype()
-    try:
+    with suppress(Exception):  # pandas has no such values, e.g. times in unknown zones
         return table.to_pandas(ignore_metadata=True, types_mapper=nullable.get)
-    except Exception as error:  # pandas has no such values, e.g. times in unknown zones
-        for name in table.column_names:
-            try:
-                table.column(name).to_pandas()
-            except Exception as cause:
-                raise DataError(
-                    f"Column {name!r} of {where} cannot be read ({first_line(cause)}). Write it "
-                    f"as numbers or text, or leave it out with drop=[{name!r}]."
-                ) from cause
-        raise DataError(f"The file {where} cannot be read: {first_line(error)}.") from error
+    for name in table.column_names:
+        try:
+            table.column(name).to_pandas()
+        except Exception as cause:
+            raise DataError(
+                f"Column {name!r} of {where} cannot be read ({storage.first_line(cause)}). "
+                f"Write it as numbers or text, or leave it out with drop=[{name!r}]."
+            ) from cause
+    raise DataError(f"The file {where} must be readable, but pandas has no such values.")
 
 
-# Units of files, folders, patterns and addresses
+# Slices of files, folders, patterns and addresses
 
-UNIT_ROWS = 2048
-"""Rows of a unit, the least that is handed to a worker or held at a time."""
+SLICE_ROWS = 2048
+"""Rows of a slice, the least that is handed to a worker or held at a time."""
 
 KINDS: dict[str, FileKind] = {
     ".csv": TextFile(),
@@ -808,16 +799,16 @@ KINDS: dict[str, FileKind] = {
 """By suffix."""
 
 
-def list_units(
+def list_slices(
     inputs: AnyPath | Iterable[AnyPath],
     *,
-    rows: int = UNIT_ROWS,
+    rows: int = SLICE_ROWS,
     csv_sep: str | None = None,
     columns: Sequence[str] | None = None,
-) -> list[Unit]:
-    r"""Return the units of a file, of the files of a folder, or of several paths.
+) -> list[FileSlice]:
+    r"""Return the slices of a file, of the files of a folder, or of several paths.
 
-    `columns` are those that will be read, None for all: units know their size in bytes by them.
+    `columns` are those that will be read, None for all: slices know their size in bytes by them.
 
     Examples
     --------
@@ -825,9 +816,9 @@ def list_units(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "weather.csv"
     ...     _ = path.write_text("wind,rain\n3,1\n5,0\n4,1\n")
-    ...     units = list_units(path, rows=2)
-    ...     last = read_unit(units[-1])
-    >>> [(unit.number, unit.first_row, unit.n_rows) for unit in units]
+    ...     slices = list_slices(path, rows=2)
+    ...     last = read_slice(slices[-1])
+    >>> [(slice_.number, slice_.first_row, slice_.n_rows) for slice_ in slices]
     [(0, 0, 2), (1, 2, 1)]
     >>> last
       wind rain
@@ -836,48 +827,48 @@ def list_units(
     files = _find_files(inputs, csv_sep)
     for file in files[1:]:
         _check_same_columns(files[0], file)
-    cut = (unit for file in files for unit in file.kind.cut(file, rows, columns))
-    return [replace(unit, number=number) for number, unit in enumerate(cut)]
+    cut = (slice_ for file in files for slice_ in file.kind.cut(file, rows, columns))
+    return [replace(slice_, number=number) for number, slice_ in enumerate(cut)]
 
 
-def read_unit(unit: Unit, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the rows of one unit; their index is their position in the file, from 0.
+def read_slice(slice_: FileSlice, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the rows of one slice; their index is their position in the file, from 0.
 
     Values of CSV are text in every column, and those of JSONL are objects, so that their type does
-    not depend on the unit. Raises a `RowsError` where some rows cannot be read.
+    not depend on the slice. Raises a `RowsError` where some rows cannot be read.
     """
-    frame, bad = read_rows(unit, columns)
+    frame, bad = read_rows(slice_, columns)
     if bad:
-        raise RowsError(bad, unit.where)
+        raise RowsError(bad, slice_.where)
     return frame
 
 
 def read_rows(
-    unit: Unit, columns: Sequence[str] | None = None
+    slice_: FileSlice, columns: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, dict[int, str]]:
-    """Return the rows of a unit that can be read, and why the others cannot, by position."""
+    """Return the rows of a slice that can be read, and why the others cannot, by position."""
     import pandas as pd
 
     bad: dict[int, str] = {}
-    frame = unit.file.kind.read(unit, columns, bad)
-    if len(frame) + len(bad) != unit.n_rows:
-        raise unit.changed()
-    index = pd.RangeIndex(unit.first_row, unit.first_row + unit.n_rows)
+    frame = slice_.file.kind.read(slice_, columns, bad)
+    if len(frame) + len(bad) != slice_.n_rows:
+        raise slice_.changed()
+    index = pd.RangeIndex(slice_.first_row, slice_.first_row + slice_.n_rows)
     frame.index = index.delete(list(bad)) if bad else index
-    for name, value in unit.file.partitions:
+    for name, value in slice_.file.partitions:
         if name not in frame.columns and (columns is None or name in columns):
             frame[name] = pd.Series(value, frame.index, dtype="str")
-    return frame, {unit.first_row + row: reason for row, reason in bad.items()}
+    return frame, {slice_.first_row + row: reason for row, reason in bad.items()}
 
 
-def find_lines(unit: Unit, rows: Sequence[int]) -> list[int | None]:
-    """Return the lines in which some rows of a unit begin; None where files have no lines."""
-    if not rows or unit.text is None or unit.line is None:
+def find_lines(slice_: FileSlice, rows: Sequence[int]) -> list[int | None]:
+    """Return the lines in which some rows of a slice begin; None where files have no lines."""
+    if not rows or slice_.text is None or slice_.line is None:
         return [None] * len(rows)
-    content = _read_text(unit)
-    starts = _starts_in(content, *unit.text.signs)
-    ends = [int(starts[row - unit.first_row]) for row in rows]
-    return [unit.line + content.count(b"\n", 0, end) for end in ends]
+    content = _read_text(slice_)
+    starts = _starts_in(content, *slice_.text.signs)
+    ends = [int(starts[row - slice_.first_row]) for row in rows]
+    return [slice_.line + content.count(b"\n", 0, end) for end in ends]
 
 
 def read_table(
@@ -885,16 +876,16 @@ def read_table(
     columns: Sequence[str] | None = None,
     csv_sep: str | None = None,
 ) -> pd.DataFrame:
-    """Return all rows of a file or a folder, as `read_unit` has them, counted from 0."""
+    """Return all rows of a file or a folder, as `read_slice` has them, counted from 0."""
     import pandas as pd
 
-    units = list_units(inputs, csv_sep=csv_sep, columns=columns)
-    if not units:
+    slices = list_slices(inputs, csv_sep=csv_sep, columns=columns)
+    if not slices:
         names = ", ".join(file.name for file in _find_files(inputs))
         raise DataError(f"The table must have at least one row, there is none in {names}.")
-    n_bytes, what = sum(unit.n_bytes for unit in units), f"The values in {units[0].file.name}"
+    n_bytes, what = sum(slice_.n_bytes for slice_ in slices), f"The values in {slices[0].file.name}"
     _limits.check_size(n_bytes, what, "Read fewer rows or columns.")
-    return pd.concat([read_unit(unit, columns) for unit in units], ignore_index=True)
+    return pd.concat([read_slice(slice_, columns) for slice_ in slices], ignore_index=True)
 
 
 def list_columns(inputs: AnyPath) -> list[Any] | None:
@@ -921,8 +912,8 @@ def list_index_columns(inputs: AnyPath) -> set[str]:
 
 def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     """Return the SHA-256 of the file, or of the checksums of several."""
-    sums = [checksum_bytes(read_bytes(file.path)) for file in _find_files(inputs)]
-    return sums[0] if len(sums) == 1 else checksum_bytes("".join(sums).encode())
+    sums = [storage.checksum_file(file.path) for file in _find_files(inputs)]
+    return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
 
 
 def check_csv_sep(csv_sep: str | None) -> str:
@@ -944,7 +935,7 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None)
         raise InputError("`inputs` must name at least one file or folder, got none.")
     seen: set[str] = set()
     for file in files:
-        place = file.path if is_address(file.path) else os.path.realpath(file.path)
+        place = file.path if storage.is_address(file.path) else os.path.realpath(file.path)
         if place in seen:
             raise InputError(f"Each file must be given once, {file.name} is there twice.")
         seen.add(place)
@@ -956,28 +947,35 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None)
             f"All files must have one format, got {' and '.join(list(formats.values())[:2])}. Read "
             "them one after the other."
         )
-    places = [path if is_address(path := file.path) else os.path.abspath(path) for file in files]
+    places = [
+        path if storage.is_address(path := file.path) else os.path.abspath(path) for file in files
+    ]
     return [replace(f, path=path, csv_sep=sep) for f, path in zip(files, places, strict=True)]
 
 
 def _files_of(given: AnyPath) -> list[TableFile]:
     """Return the files of a path, folder, pattern or address, sorted by name."""
-    is_remote, options = is_address(given), ""
+    is_remote, options = storage.is_address(given), ""
     if is_remote:
         root, mark, options = str(given).partition("?")
         options = mark + options
     else:
-        root = str(expand_path(given))
+        root = str(storage.expand_path(given))
     parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
     base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
     names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
+    if not names:
+        raise DataError(
+            f"{root!r} must name files with a table, there is none. Check the folder, pattern or "
+            "address."
+        )
     for name in names:  # the suffix first: it says more than that there is no such file
-        if suffix_of(Path(name)) not in KINDS:
+        if storage.suffix_of(Path(name)) not in KINDS:
             raise InputError(
                 f"The name of a table must end in one of {', '.join(KINDS)}, also before .gz, .bz2 "
-                f"or .zst, got {Path(name).name!r}. Save it in one of these formats."
+                f"or .zst, got {storage.show_name(name)}. Save it in one of these formats."
             )
-        open_file(f"{name}{options}").close()  # which says what is wrong with it
+        storage.open_file(f"{name}{options}").close()  # which says what is wrong with it
     return [
         TableFile(
             f"{name}{options}",
@@ -992,8 +990,6 @@ def _list_local(path: Path) -> list[str]:
     if glob.has_magic(str(path)) and not path.exists():
         found = sorted(glob.glob(str(path), recursive=True))
         names = [n for n in found if "**" not in str(path) or Path(n).is_file()]
-        if not names:
-            raise DataError(f"No file matches the pattern {str(path)!r}. Check the folder.")
         return [file for name in names for file in _list_local(Path(name))]
     if not path.is_dir():
         return [str(path)]
@@ -1016,11 +1012,6 @@ def _list_local(path: Path) -> list[str]:
                 "are, and move away what is none."
             )
         files += own
-    if not files:
-        raise DataError(
-            f"The folder {str(path)!r} must hold files with a table, it holds none. Name the "
-            "folder in which they are."
-        )
     return [str(file) for file in files]
 
 
@@ -1028,7 +1019,7 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
     """Return the addresses of a file, of the files of a folder, or of those that match."""
     from pyarrow.fs import FileSelector, FileType
 
-    system, place = open_system(f"{base}{options}")
+    system, place = storage.open_system(f"{base}{options}")
 
     def find() -> list[Any]:
         if system.get_file_info(place).type == FileType.File:
@@ -1041,27 +1032,25 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
     pattern = "".join(signs.get(part, re.escape(part)) for part in parts)
     pattern += "" if root != base else "(?:/.*)?"
     found = []
-    for entry in ask_store(root, find):
+    for entry in storage.ask_store(root, find):
         below = entry.path.removeprefix(place).strip("/")
         name = f"{base.rstrip('/')}/{below}" if below else base
         is_hidden = any(part[0] in "._" for part in below.split("/") if part)
         if entry.type == FileType.File and not is_hidden and re.fullmatch(pattern, name):
             found.append(name)
-    if not found:
-        raise DataError(f"There is no file at {root!r}. Check the address.")
     return sorted(found)
 
 
 def _source_of(file: str, base: str) -> str:
     """Return the last part of the input's name, and the path below it."""
-    name = base if is_address(base) else os.path.abspath(base)
+    name = hide_secrets(base) if storage.is_address(base) else os.path.abspath(base)
     below = file if base in ("", ".") else file.removeprefix(base)
     return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
 
 
 def _as_text(name: str) -> str:
     """Return a name that any file can hold, also if its bytes are not UTF-8."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return hide_secrets(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def _partitions_of(file: str, root: str) -> Partitions:
@@ -1074,19 +1063,18 @@ def _partitions_of(file: str, root: str) -> Partitions:
     )
 
 
+def _list_types(file: TableFile) -> dict[str, str]:
+    """Return the types of a file's columns, those that the names of its folders hold among them."""
+    own = file.kind.columns(file)
+    types = own if isinstance(own, dict) else {"the number of columns": str(own)}
+    return {**types, **{name: "the name of a folder" for name, _ in file.partitions}}
+
+
 def _check_same_columns(first: TableFile, file: TableFile) -> None:
     """Refuse files that are no parts of one table; their columns may be in another order."""
-    if [name for name, _ in file.partitions] != [name for name, _ in first.partitions]:
-        raise DataError(
-            f"The folders of a table must name the same columns, those of {first.path!r} and "
-            f"{file.path!r} do not. Read them one after the other."
-        )
-    types = [first.kind.columns(first), file.kind.columns(file)]
-    if types[0] == types[1]:
+    expected, found = map(_list_types, (first, file))
+    if expected == found:
         return
-    expected, found = (
-        one if isinstance(one, dict) else {"the number of columns": str(one)} for one in types
-    )
     name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
     raise DataError(
         f"All files of a table must have the same columns, but {name!r} is "

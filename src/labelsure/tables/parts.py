@@ -11,19 +11,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from labelsure._runtime import storage
 from labelsure._runtime.processes import run_tasks
-from labelsure._runtime.storage import (
-    LOCK,
-    OWNER,
-    ask_store,
-    checksum_bytes,
-    hold_folder,
-    is_address,
-    make_folder,
-    open_system,
-    remove_leftovers,
-    write_whole,
-)
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
 
@@ -59,7 +48,7 @@ class PartStore:
     """
 
     def __init__(self, place: AnyPath) -> None:
-        self.is_remote = is_address(place)
+        self.is_remote = storage.is_address(place)
         self.place = str(place).rstrip("/") if self.is_remote else str(Path(place).absolute())
 
     def write(self, name: str, content: bytes, notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +63,9 @@ class PartStore:
         """Return the notes of a part; None where it is missing, cut off or of another key."""
         try:
             notes: dict[str, Any] = json.loads(self.get(_notes_of(name)))
-            is_whole = notes["n_bytes"] == (self._size(name) if notes["n_bytes"] else 0)
+            place = storage.join_address(self.place, name)
+            n_bytes = storage.describe_file_state(place)[1] if notes["n_bytes"] else 0
+            is_whole = notes["n_bytes"] == n_bytes
             return notes if is_whole and notes["key"] == key else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -95,30 +86,19 @@ class PartStore:
         if not self.is_remote:
             path = Path(self.place, name)
             path.parent.mkdir(exist_ok=True)
-            write_whole(path, lambda temporary: temporary.write_bytes(content))
+            storage.write_whole(path, lambda temporary: temporary.write_bytes(content))
             return
-        system, root = open_system(self.place)
+        system, root = storage.open_system(self.place)
 
         def write() -> None:
             with system.open_output_stream(f"{root}/{name}", compression=None) as file:
                 file.write(content)
 
-        ask_store(self.place, write)
+        storage.ask_store(self.place, write)
 
     def get(self, name: str) -> bytes:
         """Return the content of a file."""
-        if not self.is_remote:
-            return Path(self.place, name).read_bytes()
-        system, root = open_system(self.place)
-        with system.open_input_file(f"{root}/{name}") as file:
-            content: bytes = file.read()
-        return content
-
-    def _size(self, name: str) -> int:
-        if not self.is_remote:
-            return Path(self.place, name).stat().st_size
-        system, root = open_system(self.place)
-        return int(system.get_file_info(f"{root}/{name}").size)
+        return storage.read_bytes(storage.join_address(self.place, name))
 
     def list(self) -> list[str]:
         """Return the names of all entries, those of notes aside."""
@@ -126,8 +106,8 @@ class PartStore:
             return sorted(path.name for path in Path(self.place).glob("*"))
         from pyarrow.fs import FileSelector
 
-        system, root = open_system(self.place)
-        found = ask_store(
+        system, root = storage.open_system(self.place)
+        found = storage.ask_store(
             self.place, lambda: system.get_file_info(FileSelector(root, allow_not_found=True))
         )
         return sorted(entry.base_name for entry in found if entry.is_file)
@@ -138,14 +118,14 @@ class PartStore:
             for file in (_notes_of(name), name):
                 Path(self.place, file).unlink(missing_ok=True)
             return
-        system, root = open_system(self.place)
+        system, root = storage.open_system(self.place)
         for file in (_notes_of(name), name):
             with suppress(FileNotFoundError):
                 system.delete_file(f"{root}/{file}")
 
 
 def _checksum(content: bytes, notes: Mapping[str, Any]) -> str:
-    return checksum_bytes(content + json.dumps(notes, sort_keys=True).encode())
+    return storage.checksum_bytes(content + json.dumps(notes, sort_keys=True).encode())
 
 
 def _notes_of(name: str) -> str:
@@ -159,12 +139,12 @@ def run_parts(
     make_tasks: Callable[[list[str]], list[tuple[Any, ...]]],
     *,
     keep: Callable[[str, dict[str, Any]], bool] = lambda name, notes: True,
-    prepare: Callable[..., tuple[Any, ...]] | None = None,
-    n_jobs: int = 1,
-    scheduler: str | None = None,
-    shared: Any = None,
+    **settings: Any,
 ) -> Iterator[tuple[str, Any, bool]]:
-    """Yield each part's name, its notes or what its task returned, and whether it was kept."""
+    """Yield each part's name, its notes or what its task returned, and whether it was kept.
+
+    `settings` are those of `run_tasks`.
+    """
     missing = []
     for name, key in keys.items():
         notes = None if store is None else store.find(name, key)
@@ -172,10 +152,7 @@ def run_parts(
             yield name, notes, True
         else:
             missing.append(name)
-    tasks = make_tasks(missing)
-    for place, found in run_tasks(
-        function, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=shared, prepare=prepare
-    ):
+    for place, found in run_tasks(function, make_tasks(missing), **settings):
         yield missing[place], found, False
 
 
@@ -224,7 +201,7 @@ class ScoredParts(PartStore):
         """Keep the place for this process, with the parts of the same run and no others."""
         folder = Path(self.place)
         if self.find_change(manifest) is None and (
-            folder.is_file() or set(self.list()) - {LOCK, OWNER}
+            folder.is_file() or set(self.list()) - {storage.LOCK, storage.OWNER}
         ):
             raise InputError(
                 f"The folder {self.place!r} must be new or empty, or hold parts of the same run; "
@@ -234,10 +211,10 @@ class ScoredParts(PartStore):
             self._prepare(manifest, overwrite)
             yield
             return
-        make_folder(folder, "The folder of the parts")
-        with hold_folder(folder, "the folder of the parts"):
+        storage.make_folder(folder, "The folder of the parts")
+        with storage.hold_folder(folder, "the folder of the parts"):
             for name in ("", NOTES):
-                remove_leftovers(folder / name)
+                storage.remove_leftovers(folder / name)
             self._prepare(manifest, overwrite)
             try:
                 yield
@@ -266,7 +243,7 @@ class ScoredParts(PartStore):
         folder = Path(self.place)
         shutil.rmtree(folder / NOTES, ignore_errors=True)
         for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
-            if name in (MANIFEST, LOCK, OWNER) or PART.fullmatch(name):
+            if name in (MANIFEST, storage.LOCK, storage.OWNER) or PART.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it
             folder.rmdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
@@ -16,21 +16,9 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
+from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
-from labelsure._runtime.storage import (
-    FinishedOutput,
-    check_outputs,
-    checksum_bytes,
-    describe_file_state,
-    expand_path,
-    first_line,
-    is_address,
-    is_stream,
-    read_bytes,
-    without_options,
-    write_output,
-)
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
@@ -41,11 +29,12 @@ from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
 from labelsure.saving import load
 from labelsure.tables.files import (
-    Unit,
+    FileSlice,
+    TableFile,
     arrow_to_frame,
     find_lines,
-    list_units,
-    load_unit,
+    list_slices,
+    load_slice,
     read_rows,
 )
 from labelsure.tables.inputs import InputTable
@@ -96,10 +85,10 @@ class ModelFile:
     @classmethod
     def find(cls, path: AnyPath, trust: Iterable[str] = (), *, packed: bool = False) -> ModelFile:
         """Read the checksum of a file, and keep its bytes where it is to be `packed`."""
-        file = expand_path(path)
-        content = read_bytes(file)
+        file = storage.expand_path(path)
+        content = storage.read_bytes(file)
         kept = content if packed else None
-        return cls(str(file.absolute()), checksum_bytes(content), tuple(trust), kept)
+        return cls(str(file.absolute()), storage.checksum_bytes(content), tuple(trust), kept)
 
     @classmethod
     def pack(cls, model: AnyPath | AccuracyAwareClassifier) -> ModelFile:
@@ -127,7 +116,7 @@ class ModelFile:
             if self.content is not None:
                 path = Path(folder) / path.name
                 path.write_bytes(self.content)
-            elif checksum_bytes(read_bytes(path)) != self.checksum:
+            elif storage.checksum_bytes(storage.read_bytes(path)) != self.checksum:
                 raise DataError(
                     f"The model {str(path)!r} must be the same for all workers and stay as it is "
                     "during a run, but this one has another checksum. Copy it again, or start "
@@ -208,14 +197,14 @@ def score_frame(
     """
     import pyarrow as pa
 
-    fitted, rows = _load_model(model), _to_pandas(frame)
+    rows = _to_pandas(frame)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
-    schema = _make_schema(fitted, rows, settings)
+    scorer = FrameScorer(_load_model(model), settings)
+    schema = scorer.make_schema(rows)
     if rows.empty:
         table = _empty_table(schema).set_axis(rows.index)
     else:
-        X, ids = InputTable(fitted, id_column).read(rows)
-        table, _ = _score_rows(fitted, X, ids, rows.index, schema, settings)
+        table, _ = scorer.score(rows, *scorer.inputs.read(rows))
     if rows is frame:
         return table
     arrow = pa.Table.from_pandas(table, schema, preserve_index=False)
@@ -251,8 +240,8 @@ def score_schema(
     >>> score_schema(model, top=1).names[-4:]
     ['top_1', 'top_1_probability', 'probability_y0', 'probability_y1']
     """
-    rows = None if frame is None else _to_pandas(frame)
-    return _make_schema(_load_model(model), rows, ScoreSettings(**settings))
+    scorer = FrameScorer(_load_model(model), ScoreSettings(**settings))
+    return scorer.make_schema(None if frame is None else _to_pandas(frame))
 
 
 def score_dask(
@@ -312,65 +301,12 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
         return frame
     if type(frame).__module__.partition(".")[0] == "polars" and hasattr(frame, "to_arrow"):
         frame = frame.to_arrow()
-        for place, column in enumerate(frame.schema):
-            if pa.types.is_large_string(column.type) or str(column.type) == "string_view":
-                frame = frame.set_column(place, column.name, frame.column(place).cast(pa.string()))
     if not isinstance(frame, pa.Table):
         raise InputError(
             "`frame` must be a pandas or polars DataFrame or a pyarrow Table, got "
             f"{type(frame).__name__}."
         )
     return arrow_to_frame(frame, "the table")
-
-
-def _make_schema(
-    model: AccuracyAwareClassifier, rows: pd.DataFrame | None, settings: ScoreSettings
-) -> pa.Schema:
-    import pyarrow as pa
-
-    names, number = pa.list_(pa.string()), pa.float64()
-    columns: list[tuple[str, Any]] = [
-        *_id_field(model, rows, settings),
-        ("predicted", names),
-        ("probability", number),
-        ("estimated_accuracy", number),
-        ("expected_accuracy", number),
-        ("accept", pa.bool_()),
-        ("reason", pa.string()),
-    ]
-    if model.own_differs_:
-        columns.append(("own_predicted", names))
-    if model.region is not None:
-        columns += [("certain", names), ("possible", names)]
-    if settings.open_cost is not None:
-        columns += [("decided", names), ("open", names)]
-    for i in range(1, 1 + check_shown(settings.top, model.n_labels_)):
-        columns += [(f"top_{i}", names), (f"top_{i}_probability", number)]
-    if _shows_probabilities(model, settings):
-        shown = show_names(model.label_names_, model.n_labels_)
-        columns += [(f"probability_{name}", number) for name in shown]
-    return pa.schema(columns)
-
-
-def _id_field(
-    model: AccuracyAwareClassifier, rows: pd.DataFrame | None, settings: ScoreSettings
-) -> list[tuple[str, Any]]:
-    import pandas as pd
-    import pyarrow as pa
-
-    column = InputTable(model, settings.id_column).id_column
-    if rows is None or column not in rows.columns:
-        return []
-    if not pd.api.types.is_integer_dtype(rows[column].dtype):
-        return [("id", pa.string())]
-    is_unsigned = pd.api.types.is_unsigned_integer_dtype(rows[column].dtype)
-    return [("id", pa.uint64() if is_unsigned else pa.int64())]
-
-
-def _shows_probabilities(model: AccuracyAwareClassifier, settings: ScoreSettings) -> bool:
-    if settings.probabilities is not None:
-        return settings.probabilities
-    return not InputTable(model, settings.id_column).is_sparse
 
 
 def _empty_table(schema: pa.Schema) -> pd.DataFrame:
@@ -381,28 +317,64 @@ def _empty_table(schema: pa.Schema) -> pd.DataFrame:
     return schema.empty_table().to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))
 
 
-def _score_rows(
-    model: AccuracyAwareClassifier,
-    X: Any,
-    ids: pd.Index | None,
-    index: pd.Index,
-    schema: pa.Schema,
-    settings: ScoreSettings,
-) -> tuple[pd.DataFrame, Assessment]:
-    """Return the table of some instances, and what the model says of them."""
-    import pandas as pd
+class FrameScorer:
+    """A model, and what its table of predictions shows."""
 
-    shows = _shows_probabilities(model, settings)
-    # One labelset will do where only labels are shown: the sweep for it finds their probabilities.
-    found = model.assess(X, k=settings.top or int(shows), shift="ignore")
-    table = found.to_frame(settings.top, probabilities=shows, open_cost=settings.open_cost)
-    table.index = index
-    empty = _empty_table(schema)
-    if ids is not None:
-        is_text = empty["id"].dtype.kind not in "iu"
-        names = [None if pd.isna(one) else str(one) for one in ids] if is_text else ids
-        table.insert(0, "id", pd.Series(names, index, dtype=empty["id"].dtype))
-    return table.astype(empty.dtypes), found
+    def __init__(self, model: AccuracyAwareClassifier, settings: ScoreSettings) -> None:
+        self.model, self.inputs = model, InputTable(model, settings.id_column)
+        self._top, self._open_cost = settings.top, settings.open_cost
+        shows = settings.probabilities
+        self._shows = not self.inputs.is_sparse if shows is None else shows
+
+    def make_schema(self, rows: pd.DataFrame | None) -> pa.Schema:
+        """Return the columns of the table for some rows, whose ids may be numbers or texts."""
+        import pandas as pd
+        import pyarrow as pa
+
+        model, names, number = self.model, pa.list_(pa.string()), pa.float64()
+        columns: list[tuple[str, Any]] = [
+            ("predicted", names),
+            ("probability", number),
+            ("estimated_accuracy", number),
+            ("expected_accuracy", number),
+            ("accept", pa.bool_()),
+            ("reason", pa.string()),
+        ]
+        if rows is not None and self.inputs.id_column in rows.columns:
+            kind, id_type = rows[self.inputs.id_column].dtype, pa.string()
+            if pd.api.types.is_integer_dtype(kind):
+                is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
+                id_type = pa.uint64() if is_unsigned else pa.int64()
+            columns.insert(0, ("id", id_type))
+        if model.own_differs_:
+            columns.append(("own_predicted", names))
+        if model.region is not None:
+            columns += [("certain", names), ("possible", names)]
+        if self._open_cost is not None:
+            columns += [("decided", names), ("open", names)]
+        for i in range(1, 1 + check_shown(self._top, model.n_labels_)):
+            columns += [(f"top_{i}", names), (f"top_{i}_probability", number)]
+        if self._shows:
+            shown = show_names(model.label_names_, model.n_labels_)
+            columns += [(f"probability_{name}", number) for name in shown]
+        return pa.schema(columns)
+
+    def score(
+        self, rows: pd.DataFrame, X: Any, ids: pd.Index | None
+    ) -> tuple[pd.DataFrame, Assessment]:
+        """Return the table of some rows, which the model takes as X, and its assessment of them."""
+        import pandas as pd
+
+        # One labelset will do where only labels are shown: the sweep finds their probabilities.
+        found = self.model.assess(X, k=self._top or int(self._shows), shift="ignore")
+        table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
+        table.index = rows.index
+        types = _empty_table(self.make_schema(rows)).dtypes
+        if ids is not None:
+            is_text = types["id"].kind not in "iu"
+            names = [None if pd.isna(one) else str(one) for one in ids] if is_text else ids
+            table.insert(0, "id", pd.Series(names, rows.index, dtype=types["id"]))
+        return table.astype(types), found
 
 
 # Parts of files
@@ -423,7 +395,7 @@ PART_BYTES, SLICE_BYTES = 2**26, 2**23
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of the input: what one task reads, scores and writes.
+    """Some rows of the input, perhaps of several files: what one task reads, scores and writes.
 
     Parameters
     ----------
@@ -432,17 +404,29 @@ class Part:
     first_row
         Of the part among all rows.
     slices
-        What is read at a time.
+        What is read at a time, of one file each.
     """
 
     number: int
     first_row: int
-    slices: tuple[Unit, ...]
+    slices: tuple[FileSlice, ...] = ()
 
     @property
     def n_rows(self) -> int:
         """How many rows it has."""
-        return sum(unit.n_rows for unit in self.slices)
+        return sum(slice_.n_rows for slice_ in self.slices)
+
+    @property
+    def n_bytes(self) -> int:
+        """How much its rows take, about."""
+        return sum(slice_.n_bytes for slice_ in self.slices)
+
+    def add(self, more: FileSlice) -> Part:
+        """Return a part with further rows, as a slice of their own or with those before them."""
+        *others, last = self.slices or (None,)
+        joined = None if last is None else last.join(more, SLICE_BYTES)
+        slices = (*self.slices, more) if joined is None else (*others, joined)
+        return replace(self, slices=slices)
 
     def choose(self, rows: Indices) -> Indices:
         """Return those of some rising row numbers that are here, counted from the first row."""
@@ -451,42 +435,23 @@ class Part:
 
 
 def list_parts(
-    inputs: Any,
-    model: AccuracyAwareClassifier,
-    id_column: str | None,
-    csv_sep: str | None = None,
+    inputs: Any, columns: Sequence[str] | None, csv_sep: str | None = None
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
-    columns, rows = InputTable(model, id_column).columns, min(PART_ROWS, FEWEST_PART_ROWS)
-    units = list_units(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
-    if not units:
+    rows = min(PART_ROWS, FEWEST_PART_ROWS)
+    slices = list_slices(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
+    if not slices:
         raise DataError("The input must have at least one row, it has none.")
-    n_total = sum(unit.n_rows for unit in units)
+    n_total = sum(slice_.n_rows for slice_ in slices)
     most = min(PART_ROWS, max(FEWEST_PART_ROWS, -(-n_total // N_PARTS)))
-    parts: list[Part] = []
-    slices: list[Unit] = []
-    first_row = rows_in_part = bytes_in_part = bytes_in_slice = 0
-    for unit in units:
-        size = unit.n_bytes
-        if slices and (rows_in_part + unit.n_rows > most or bytes_in_part + size > PART_BYTES):
-            parts.append(Part(len(parts), first_row, tuple(slices)))
-            first_row += rows_in_part
-            slices, rows_in_part, bytes_in_part = [], 0, 0
-        if slices and bytes_in_slice + size <= SLICE_BYTES and _is_next(slices[-1], unit):
-            bytes_in_slice += size
-            n_rows = slices[-1].n_rows + unit.n_rows
-            slices[-1] = replace(slices[-1], n_rows=n_rows, n_bytes=bytes_in_slice)
-        else:
-            slices.append(unit)
-            bytes_in_slice = size
-        rows_in_part, bytes_in_part = rows_in_part + unit.n_rows, bytes_in_part + size
-    return [*parts, Part(len(parts), first_row, tuple(slices))]
-
-
-def _is_next(before: Unit, unit: Unit) -> bool:
-    """Whether the rows of a unit follow those of another one and can be read with them."""
-    is_same_table = (before.path, before.group) == (unit.path, unit.group)
-    return is_same_table and before.first_row + before.n_rows == unit.first_row
+    parts = [Part(0, 0)]
+    for slice_ in slices:
+        last = parts[-1]
+        is_full = last.n_rows + slice_.n_rows > most or last.n_bytes + slice_.n_bytes > PART_BYTES
+        if last.slices and is_full:
+            parts.append(Part(len(parts), last.first_row + last.n_rows))
+        parts[-1] = parts[-1].add(slice_)
+    return parts
 
 
 Progress = Callable[[int, int], None]
@@ -526,14 +491,20 @@ class FileRows:
         """Load the model, so that what is wrong with it is said first, and cut the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
-        parts = list_parts(inputs, fitted, id_column, csv_sep)
+        parts = list_parts(inputs, InputTable(fitted, id_column).columns, csv_sep)
         names = {f"part-{part.number:05d}.parquet": part for part in parts}
         return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
 
     @property
+    def files(self) -> list[TableFile]:
+        """The files, in their order."""
+        slices = (slice_ for part in self.parts.values() for slice_ in part.slices)
+        return list(dict.fromkeys(slice_.file for slice_ in slices))
+
+    @property
     def sources(self) -> list[str]:
         """The name of each file, below the input that was given."""
-        return list(dict.fromkeys(u.source for part in self.parts.values() for u in part.slices))
+        return list(dict.fromkeys(file.source for file in self.files))
 
     def map(
         self,
@@ -576,7 +547,7 @@ class FileRows:
 
 def _load_task(function: Any, part: Part, *task: Any) -> tuple[Any, ...]:
     """Return a task with the bytes of compressed files, which one process reads for all."""
-    return function, replace(part, slices=tuple(map(load_unit, part.slices))), *task
+    return function, replace(part, slices=tuple(map(load_slice, part.slices))), *task
 
 
 def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
@@ -591,16 +562,16 @@ def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
         return TaskFailure(type(error).__name__, str(error))
     except OSError as error:
         name = "" if error.filename is None else f": {str(error.filename)!r}"
-        return TaskFailure("OSError", f"{error.strerror or first_line(error)}{name}.")
+        return TaskFailure("OSError", f"{error.strerror or storage.first_line(error)}{name}.")
 
 
 @dataclass(frozen=True)
-class Slice:
+class SliceRows:
     """Some rows of a part that are read at a time.
 
     Parameters
     ----------
-    unit
+    slice
         Where they are.
     rows, X, ids
         As they were read, as the model takes them, and their names.
@@ -608,7 +579,7 @@ class Slice:
         Of the rows among all rows of the part, from 0.
     """
 
-    unit: Unit
+    slice: FileSlice
     rows: pd.DataFrame
     X: Any
     ids: pd.Index | None
@@ -622,51 +593,53 @@ def read_slices(
     columns: Iterable[str] = (),
     chosen: Indices | None = None,
     bad: list[dict[str, Any]] | None = None,
-) -> Iterator[Slice]:
+) -> Iterator[SliceRows]:
     """Yield the rows of a part, or some of them, with some more columns.
 
     Bad rows are refused, or put into `bad`.
     """
     first_row = 0
     wanted = None if inputs.columns is None else [*dict.fromkeys((*inputs.columns, *columns))]
-    for unit in part.slices:
-        rows, reasons = read_rows(unit, wanted)
+    for slice_ in part.slices:
+        rows, reasons = read_rows(slice_, wanted)
         if reasons and bad is None:
-            raise RowsError(reasons, unit.where)
+            raise RowsError(reasons, slice_.where)
         if chosen is not None:
-            rows = rows[np.isin(rows.index - unit.first_row + first_row, chosen)]
+            rows = rows[np.isin(rows.index - slice_.first_row + first_row, chosen)]
         try:
-            X, ids = inputs.read(rows, unit.where) if len(rows) else (None, None)
+            X, ids = inputs.read(rows, slice_.where) if len(rows) else (None, None)
         except RowsError as error:
             if bad is None:
                 raise
             reasons |= error.reasons
             rows = rows.drop(index=list(error.reasons))
-            X, ids = inputs.read(rows, unit.where) if len(rows) else (None, None)
+            X, ids = inputs.read(rows, slice_.where) if len(rows) else (None, None)
         if bad is not None:
-            bad += _describe_bad_rows(unit, reasons)
+            bad += _describe_bad_rows(slice_, reasons)
         if len(rows):
-            yield Slice(unit, rows, X, ids, rows.index.to_numpy() - unit.first_row + first_row)
-        first_row += unit.n_rows
+            yield SliceRows(
+                slice_, rows, X, ids, rows.index.to_numpy() - slice_.first_row + first_row
+            )
+        first_row += slice_.n_rows
 
 
-def _describe_bad_rows(unit: Unit, bad: dict[int, str]) -> list[dict[str, Any]]:
+def _describe_bad_rows(slice_: FileSlice, bad: dict[int, str]) -> list[dict[str, Any]]:
     """Return where each bad row is, why it cannot be used, and its values where they are known."""
     if not bad:
         return []
-    whole, _ = read_rows(unit)
+    whole, _ = read_rows(slice_)
     rows = sorted(bad)
     readable = whole.loc[whole.index.isin(rows)]
     values = dict(zip(readable.index.tolist(), _plain_records(readable), strict=True))
     return [
         {
-            "file": unit.source,
+            "file": slice_.file.source,
             "row": row,
             "line": line,
             "reason": bad[row],
             "values": values.get(row),
         }
-        for row, line in zip(rows, find_lines(unit, rows), strict=True)
+        for row, line in zip(rows, find_lines(slice_, rows), strict=True)
     ]
 
 
@@ -725,21 +698,24 @@ def score_part(
     import pyarrow.compute as pc
 
     tables, views, unseen, odd = [], [], dict[str, str](), OddAnswers()
-    inputs = InputTable(model, settings.id_column)
+    scorer = FrameScorer(model, settings)
     bad: list[dict[str, Any]] | None = [] if sets_aside else None
-    for some in read_slices(inputs, part, bad=bad):
-        schema = _make_schema(model, some.rows, settings)
+    for some in read_slices(scorer.inputs, part, bad=bad):
         try:
-            frame, found = _score_rows(model, some.X, some.ids, some.rows.index, schema, settings)
+            frame, found = scorer.score(some.rows, some.X, some.ids)
         except LabelsureError:
             raise
         except Exception as error:  # of whatever model is inside
-            unit, reason = some.unit, f"{type(error).__name__}: {first_line(error)}"
-            places = f"rows {unit.first_row} to {unit.first_row + unit.n_rows - 1} of {unit.where}"
-            raise DataError(f"The model could not score {places} ({reason}).") from error
+            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {some.slice.where}"
+            reason = f"{type(error).__name__}: {storage.first_line(error)}"
+            raise DataError(f"The model could not score {rows} ({reason}).") from error
+        schema = scorer.make_schema(some.rows)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         place = int(some.ids is not None)
-        identity = {"file": pa.array([some.unit.source] * len(frame)), "row": pa.array(frame.index)}
+        identity = {
+            "file": pa.array([some.slice.file.source] * len(frame)),
+            "row": pa.array(frame.index),
+        }
         if audited is not None:
             identity["audit"] = pa.array(np.isin(some.positions, audited))
         for column, values in reversed(identity.items()):
@@ -747,8 +723,8 @@ def score_part(
         tables.append(table.replace_schema_metadata(None))
         viewed = np.flatnonzero(np.isin(some.positions, compared))
         views.append(view_rows(model, found.distribution, found.Y_pred, viewed))
-        unseen |= inputs.find_unseen(some.X)
-        odd += inputs.count_odd_answers(some.rows)
+        unseen |= scorer.inputs.find_unseen(some.X)
+        odd += scorer.inputs.count_odd_answers(some.rows)
     table, view = pa.concat_tables(tables) if tables else None, join_views(views)
     accept = None if table is None or table["accept"].null_count else table["accept"]
     notes = {
@@ -859,9 +835,9 @@ def score_files(
 
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
-    path = str(out) if is_address(out) else str(expand_path(out))
-    aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
-    check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
+    path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
+    aside = None if bad_rows is None else _check_bad_rows(storage.expand_path(bad_rows))
+    storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     rows = FileRows.open(
         model,
         inputs,
@@ -872,19 +848,18 @@ def score_files(
     )
     audited = None if audit is None else _choose_rows(rows.n_rows, audit, seed)
     compared = sample_rows(rows.n_rows)
-    paths = dict.fromkeys(unit.path for part in rows.parts.values() for unit in part.slices)
     manifest = {
         "labelsure": __version__,
         "model": rows.file.checksum,
-        "inputs": [describe_file_state(name) for name in paths],
+        "inputs": [list(file.state) for file in rows.files],
         "settings": {**asdict(settings), "audit": audit, "seed": seed},
     }
     text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
-    is_piped = not is_address(path) and is_stream(Path(path))
+    is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
     suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
     _check_text(suffix, sep, spreadsheet_safe, rows.model)
-    set_aside = None if aside is None else FinishedOutput(aside, {**manifest, "out": path})
-    finished = FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
+    set_aside = None if aside is None else storage.FinishedOutput(aside, {**manifest, "out": path})
+    finished = storage.FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
@@ -896,7 +871,7 @@ def score_files(
         stack.enter_context(store.locked(manifest, overwrite=overwrite))
         if set_aside is not None:
             set_aside.find(overwrite=overwrite)
-        key = checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
+        key = storage.checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
         place = PartStore(store.place)  # without what only this process needs
         tasks = {}
         for name, part in rows.parts.items():
@@ -930,7 +905,7 @@ def score_files(
             raise DataError("The input must have at least one row that can be scored, none can.")
         if suffix and not is_piped:
             tables = _read_in_order(store, iter(notes), notes, list(notes))
-            write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
+            storage.write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
     view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
@@ -998,12 +973,12 @@ def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[
 
 def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     """Return the suffix of the file to write; "" for a folder of parts."""
-    suffix = Path(without_options(path)).suffix
+    suffix = Path(storage.without_options(path)).suffix
     if is_piped:
         return check_suffix(suffix or STREAM_SUFFIX)
     if not suffix or is_folder:
         return ""
-    if is_address(path):
+    if storage.is_address(path):
         raise InputError(
             f"The output at an address must be a folder of Parquet files, got {path!r}. Leave out "
             f"{suffix!r}, or write one file here."
@@ -1025,7 +1000,7 @@ def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> No
 
 
 def _check_bad_rows(path: Path) -> Path:
-    if path.suffix.lower() != ".jsonl" and not is_stream(path):
+    if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
         )
@@ -1043,11 +1018,11 @@ def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def _write_bad_rows(output: FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
+def _write_bad_rows(output: storage.FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
     """Write the rows that were set aside, in the order of the input."""
     rows = [row for some in _list_noted(notes, "bad_rows") for row in some]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
+    storage.write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
     output.note({})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
@@ -13,16 +12,16 @@ from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
-from labelsure._runtime.storage import expand_path
+from labelsure._runtime.storage import expand_path, show_name
 from labelsure._runtime.typing import AnyPath, Labelsets
+from labelsure.classifiers._adapters import PrecomputedProbabilities
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
+    ClassifierTrellis,
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
-from labelsure.classifiers._probability_layouts import PrecomputedProbabilities
-from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.classifiers.recalibration import RecalibratedClassifier
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers
@@ -31,13 +30,11 @@ from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import (
     ColumnChoice,
     read_index,
-    read_label_cells,
     read_labels,
     split_names,
 )
-from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
-from labelsure.tables.predictions import (
+from labelsure.tables.inputs import (
     ANSWERS,
     CELLS,
     LAYOUTS,
@@ -45,11 +42,13 @@ from labelsure.tables.predictions import (
     LISTS,
     Layout,
     PredictionColumns,
+    TableColumns,
     all_listed_labels,
     check_lists_labels,
     find_layout,
+    infer_roles,
 )
-from labelsure.tables.truth import join_truth, names_in_truth, read_truth, shared_id
+from labelsure.tables.truth import ID, read_truth, shared_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,13 +206,7 @@ def train_model(
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:  # ids that are missing or there twice are refused
         read_index(frame[id_column], where, "the id")
-    cells = frame[assigned.labels]
-    if label_column is not None and read_label_cells(cells[label_column], sep, where) is None:
-        raise InputError(
-            f"Column {label_column!r} of {where} holds text: say what stands between the names of "
-            "labels with `sep`, e.g. ';'."
-        )
-    Y, names = read_labels(cells, sep, where)
+    Y, names = read_labels(frame[assigned.labels], sep, where, must=label_column is not None)
     check_labels_vary(Y, names, where)
     known = {*assigned.labels, *assigned.features, id_column}
     found = infer_roles(
@@ -237,7 +230,7 @@ def _load(table: Any, csv_sep: str | None, otherwise: str) -> tuple[pd.DataFrame
     if hasattr(table, "iloc"):
         return table, otherwise
     given = [table] if isinstance(table, (str, PathLike)) else list(table)
-    return read_table(given, csv_sep=csv_sep), repr(Path(given[0]).name)
+    return read_table(given, csv_sep=csv_sep), show_name(given[0])
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
@@ -294,7 +287,7 @@ def calibrate_model(
     names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
     said, where = _load(predictions, csv_sep, "the predictions")
     known, where_truth = _load(truth, csv_sep, "the truth")
-    id_column = shared_id(said, known) if id_column is None else id_column
+    id_column = shared_id(ID, said, known) if id_column is None else id_column
     layout = find_layout(said, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
     read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))
@@ -309,30 +302,37 @@ def calibrate_model(
         check_lists_labels(layout.name)
     else:
         _check_all_listed(said, layout, names, floor, where)
-    of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    if is_sparse and names is None and layout.n_labels is None:
-        listed = names_in_truth(known, where_truth, **of_truth)
-        names = sorted({*_listed_labels(said, layout), *listed})
-    words = names_in_answers(said[layout.column]) if kind == "votes" and names is None else ()
-    if words:  # the truth says which labels there are
-        listed = names_in_truth(known, where_truth, **of_truth)
-        others = [word for word in words if word not in listed and unknown == "keep"]
-        if listed <= set(known.columns):
-            known = known.assign(**dict.fromkeys(others, 0))
-        names = [*sorted(listed), *others]
+    of_truth: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    words = names_in_answers(said[layout.column]) if kind == "votes" else ()
+    if names is None and (words or (is_sparse and layout.n_labels is None)):
+        listed = read_truth(known, where_truth, sparse=True, **of_truth).label_names
+        if listed is None:
+            raise InputError(
+                f"The truth in {where_truth} counts its labels, the predictions name theirs: which "
+                "is which must be said. Name all labels in the order of its columns with `labels`."
+            )
+        if is_sparse:
+            names = sorted({*_listed_labels(said, layout), *listed})
+        else:  # the truth says which labels there are
+            others = [word for word in words if word not in listed and unknown == "keep"]
+            if set(listed) <= set(known.columns):
+                known = known.assign(**dict.fromkeys(others, 0))
+            names = [*sorted(listed), *others]
     found = read_truth(
         known,
         where_truth,
         labels=names,
+        predicted=layout.label_names or (),
         n_labels=layout.n_labels,
-        predicted=layout,
         sparse=is_sparse,
         **of_truth,
     )
-    said, Y = join_truth(said, found, id_column, where)
-    label_names = found.label_names
+    said, label_names = found.join(said, where), found.label_names
+    Y: Any = found.labelsets
+    if not is_sparse:
+        Y = type(said)(Y.astype("int64"), columns=label_names)
     columns = PredictionColumns(
-        label_names or int(found.labelsets.shape[1]),
+        label_names or int(Y.shape[1]),
         layout.name,
         layout.column,
         id_column=id_column,
