@@ -34,7 +34,7 @@ _TYPES_BY_MODULE = {
         "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._probability_layouts": "PrecomputedProbabilities",
+    "classifiers._adapters": "PrecomputedProbabilities",
     "classifiers.recalibration": (
         "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
         "VoteSmoothing"

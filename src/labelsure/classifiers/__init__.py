@@ -3,7 +3,11 @@
 May depend on `distributions`, `saving` and what is below them, not on `decisions`.
 """
 
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import (
+    PrecomputedProbabilities,
+    ProbabilityWarning,
+    as_distribution,
+)
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
@@ -12,7 +16,6 @@ from labelsure.classifiers._chain_classifiers import (
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
-from labelsure.classifiers._probability_layouts import PrecomputedProbabilities, ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     ChainDependence,
     LabelwiseCalibration,

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.classifiers._adapters import ProbabilityWarning
 from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import show_names

@@ -34,6 +34,7 @@ from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._adapters import (
+    ProbabilityWarning,
     as_distribution,
     innermost,
     is_settled,
@@ -52,7 +53,6 @@ from labelsure.classifiers._predictor import (
     read_classes,
     weighted_mean,
 )
-from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     Part,
     RecalibratedClassifier,
