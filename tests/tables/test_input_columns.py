@@ -142,6 +142,14 @@ def test_texts_are_sparse_weights_of_words():
     np.testing.assert_array_equal(columns.transform(converted).toarray(), found.toarray())
 
 
+@pytest.mark.parametrize("values", [["1.5", "n.a.", *map(str, range(28))], ["1,5", "2,25"] * 15])
+def test_a_column_that_is_nearly_a_number_is_named(values):
+    with pytest.warns(UserWarning, match="Column 'price' is not used as a number: row [01] "):
+        infer_roles(pd.DataFrame({"price": values}))
+    codes = pd.DataFrame({"code": ["1", "2", "3a", "4b"] * 8})
+    assert infer_roles(codes)[0].role == "category"
+
+
 def test_roles_are_inferred_without_any_and_are_said():
     frame = pd.DataFrame({"x": RNG.normal(size=N), "i": range(N), "c": ["a", "b"] * 20})
     columns = ls.tables.TableColumns().fit(frame)

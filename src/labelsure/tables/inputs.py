@@ -216,6 +216,15 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         reason = "it counts the rows"
     if reason:
         return ColumnRole(name, LEFT_OUT, reason)
+    with_comma = np.array([bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts])
+    if max(with_comma.sum(), (~is_bad & ~missing).sum()) >= NEARLY * len(values):
+        row = int(np.argmax(is_bad))
+        warn(
+            f"Column {name!r} is not used as a number: row {row} (rows count from 0) has "
+            f"{texts[row]!r}. Numbers have a decimal point; fix the value, or give the column's "
+            "role.",
+            UserWarning,
+        )
     n_words = float(np.mean([len(text.split()) for text in values]))
     share = len(set(values)) / len(values)
     if n_words >= MANY_WORDS or (n_words >= SEVERAL_WORDS and share > 0.5):
@@ -224,6 +233,12 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         note = f"{len(set(values))} different values in {len(values)} rows, as those of an id"
         return ColumnRole(name, LEFT_OUT, note)
     return ColumnRole.of(name, CATEGORY)
+
+
+NEARLY = 0.9
+"""Share of numbers among the values of a column from which on the others look like mistakes."""
+
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 
 
 def _counts_rows(numbers: Floats) -> bool:
