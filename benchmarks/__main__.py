@@ -63,7 +63,8 @@ def run(name: str) -> Iterator[Row]:
     try:
         yield from BENCHMARKS[name]()
     except Exception as error:  # the other benchmarks go on
-        yield Row(f"{name}: {type(error).__name__}: {error}", nan, "")
+        message = " ".join(str(error).split())
+        yield Row(f"{name}: {type(error).__name__}: {message}", nan, "")
 
 
 def main(arguments: Sequence[str]) -> int:

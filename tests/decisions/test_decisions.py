@@ -12,7 +12,7 @@ import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.labelsets.rows import codes_of
-from labelsure.metrics.registry import JACCARD, METRICS, Metric
+from labelsure.metrics.registry import EXACT, JACCARD, METRICS, Metric
 
 
 def searched(monkeypatch):
@@ -264,7 +264,7 @@ def test_no_gap_is_wider_than_the_range_of_its_metric():
     ]
     dist = ls.distributions.ChainMixture(chains, engine="certified", budget=10)
     gap = ls.decide(dist, "jaccard").gap
-    for rows, known in dist._support():
+    for rows, known in dist._support(EXACT):
         among_seen = ls.decide(known.table, "jaccard").gap
         assert (among_seen + known.unseen_mass > 1.01).any()
         expected = known.seen_mass * among_seen + known.unseen_mass
@@ -277,7 +277,7 @@ def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget
     dist, P = few_seen(n_samples=40, budget=budget)
     answer = ls.decide(dist, "exact")
     decision, gap = answer.labelsets, answer.gap
-    for rows, known in dist._support():
+    for rows, known in dist._support(EXACT):
         of_decision = P[rows, codes_of(decision[rows])]
         assert_allclose(gap[rows], np.maximum(known.largest_unseen - of_decision, 0), atol=1e-14)
         assert (gap[rows] <= known.unseen_mass).all()
@@ -288,7 +288,7 @@ def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget
 def test_what_a_support_says_is_true(budget):
     dist, P = few_seen(budget=budget)
     seen_rows = []
-    for rows, known in dist._support():
+    for rows, known in dist._support(EXACT):
         seen_rows += rows.tolist()
         seen = known.table.probabilities() * known.seen_mass[:, np.newaxis]
         unseen = np.where(seen > 0, 0.0, P[rows])
@@ -299,7 +299,7 @@ def test_what_a_support_says_is_true(budget):
         assert (unseen.max(axis=1) <= known.largest_unseen + 1e-15).all()
         assert known.table.label_names == dist.label_names
     assert seen_rows == list(range(len(dist)))
-    assert dist.with_engine(engine="dense")._support() is None
+    assert dist.with_engine(engine="dense")._support(EXACT) is None
     assert dist._best(JACCARD, 1.0) is None
 
 
@@ -307,7 +307,7 @@ def test_decisions_by_a_support_do_not_depend_on_how_many_are_made_at_a_time(mon
     dist, _ = few_seen()
     whole = [ls.decide(dist, metric) for metric in oracles.METRICS]
     monkeypatch.setattr(_limits, "DECISION_BYTES", 600)
-    assert len(list(dist._support())) == 4
+    assert len(list(dist._support(EXACT))) == 4
     for metric, at_once in zip(oracles.METRICS, whole, strict=True):
         in_blocks = ls.decide(dist, metric)
         assert_array_equal(in_blocks.labelsets, at_once.labelsets)

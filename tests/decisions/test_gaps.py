@@ -37,8 +37,10 @@ def test_no_decision_is_further_below_the_best_than_its_gap(kind, engine, data):
     budget = data.draw(st.sampled_from([0, 1, 3, 20]))
     empty = data.draw(st.sampled_from([0.0, 1.0]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_limits, "EXACT_LABELS", 0)
         patched.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
+        if not data.draw(st.booleans(), label="all probabilities may replace draws"):
+            patched.setattr(_limits, "WRITTEN_LABELS", 0)
+            patched.setattr(_limits, "WRITTEN_FOR_MANY_DRAWS", 0)
         patched.setattr(_limits, "FIRST_SEARCH", 2)
         dist = batch.dist.with_engine(engine=engine, budget=budget)
         drawn = dist._members() is not None and engine in ("auto", "sampled")

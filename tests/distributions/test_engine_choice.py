@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import as_prefix_chain
 
 import labelsure as ls
 from labelsure._kernels.labelset_search import Goals
-from labelsure._runtime import limits as _limits
+from labelsure.metrics.registry import F1, JACCARD
 
 
 def chains_of(n_labels, n_chains, spread, n_samples=3, seed=0):
@@ -53,19 +54,56 @@ def test_threads_change_neither_the_choice_nor_a_bit(monkeypatch):
         assert_array_equal(one, other)
 
 
-def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
-    assert _limits.EXACT_LABELS == 16
-    assert _limits.WRITTEN_LABELS == 18  # for candidates, where a search does not do
-    for n_labels in (16, 18, 19):
-        dist = ls.distributions.ChainMixture(chains_of(n_labels, 2, 0.3))
-        assert set(dist.profile().method) == {"exact" if n_labels < 19 else "certified+sampled"}
-        assert set(dist.with_engine(engine="dense").profile().method) == {"exact"}
-        marginals, exact = dist.marginals(), dist.with_engine(engine="dense").marginals()
-        assert np.array_equal(marginals, exact) == (n_labels == 16)
-        assert (dist._support() is None) == (n_labels == 16)
-    monkeypatch.setattr(_limits, "EXACT_LABELS", 19)
-    assert set(dist.profile().method) == {"exact"}
-    monkeypatch.undo()
+def test_auto_writes_out_all_labelsets_up_to_a_border():
+    """Flat probabilities, of which a search finds next to nothing."""
+    is_exact = {}
+    for n_labels in (14, 15, 16, 17, 18, 19):
+        chains = chains_of(n_labels, 2, 0.3)
+        dist = ls.distributions.ChainMixture(chains)
+        assert (dist._support(F1) is None) == (n_labels == 14)
+        answers = {
+            "profile": dist.profile().method,
+            "expected": dist.expected("f1", dist.mode()).method,
+            **{metric.name: decided_exactly(dist, metric) for metric in (F1, JACCARD)},
+        }
+        is_exact[n_labels] = {name for name, found in answers.items() if set(found) == {"exact"}}
+    few = {"profile", "f1"}
+    assert is_exact == {
+        **dict.fromkeys((14, 15, 16), few | {"expected", "jaccard"}),
+        **dict.fromkeys((17, 18), few),
+        19: set(),
+    }
+    for n_labels in (14, 15):  # other base learners cost more than draws
+        chains = [as_prefix_chain(chain) for chain in chains_of(n_labels, 2, 0.3, n_samples=1)]
+        method = ls.distributions.ChainMixture(chains).profile().method
+        assert (set(method) == {"exact"}) == (n_labels == 14)
+
+
+def decided_exactly(dist, metric):
+    """Return how each decision was made: draws leave a gap."""
+    return np.where(ls.decide(dist, metric.name).gap > 0, "sampled", "exact")
+
+
+@pytest.mark.jit_only
+def test_marginals_are_drawn_once_and_then_written_out():
+    """Ten random chains need more than one round of draws, nearly independent labels do not."""
+    rng = np.random.default_rng(0)
+    base, links = rng.normal(size=(6, 16)), rng.normal(size=(16, 16))
+    base[:3] *= 0.2
+    chain = ls.distributions.LinearChain(np.arange(16), base, links)
+    weak = ls.distributions.LinearChain(np.arange(16), base, 0.01 * links)
+    for chains, expected in (([chain], "exact"), ([weak], "certified+sampled")):
+        dist = ls.distributions.ChainMixture(chains, sampled_tolerance=0.02)
+        found, exact = dist.marginal_bounds(), dist.with_engine(engine="dense").marginals()
+        assert expected in found.method
+        assert_allclose(found.value, exact, atol=0.02)
+        is_exact = found.method == "exact"
+        assert_array_equal(found.value[is_exact], exact[is_exact])
+        one_by_one = np.concatenate([dist[[i]].marginals() for i in range(6)])
+        assert_array_equal(one_by_one, found.value)
+
+
+def test_rows_that_a_search_answers_are_not_written_out():
     sharp, flat = chains_of(18, 2, 12.0), chains_of(18, 2, 0.3)
     both = [
         ls.distributions.LinearChain(a.order, np.concatenate([a.base, b.base]), a.weights)

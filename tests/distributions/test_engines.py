@@ -19,6 +19,7 @@ from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.labelsets.rows import codes_of
+from labelsure.metrics.registry import EXACT
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -224,7 +225,7 @@ def test_thresholds_lie_above_and_below_the_mass_left():
         dist = ls.distributions.ChainMixture(
             chains, engine="certified", tolerance=0.0, budget=budget
         )
-        for _, known in dist._support():
+        for _, known in dist._support(EXACT):
             kinds |= set((known.largest_unseen < known.unseen_mass).tolist())
     assert kinds == {True, False}
 
@@ -645,7 +646,7 @@ def test_the_most_probable_against_loops(engine, chain, k, first_search):
     """Probabilities are those of the labelsets listed, and `high` bounds what has that rank."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_limits, "FIRST_SEARCH", first_search)
-        patch.setattr(_limits, "EXACT_LABELS", 0)
+        patch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
         dist = ls.distributions.ChainMixture(linear_chains(*chain), engine=engine, budget=300)
         k = min(k, 2**dist.n_labels)
         best, mode = dist.top(k), dist.mode()
@@ -765,7 +766,7 @@ def test_a_mass_that_was_seen_is_enough():
         linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0
     )
     for mass in (0.3, 0.8, 0.99):
-        for _, known in dist.with_engine(mass=mass)._support():
+        for _, known in dist.with_engine(mass=mass)._support(EXACT):
             assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
     none = dist.with_engine(mass=0.0).profile().high.entropy  # any is enough: one round
     few = dist.with_engine(mass=0.3).profile().high.entropy

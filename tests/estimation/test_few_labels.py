@@ -124,10 +124,6 @@ def test_an_estimate_with_labels_of_some_rows():
     assert_allclose(found.mean, mean)
     assert found.low < mean < found.high
     assert (found.n_labelled, found.n_samples) == (60, 400)
-    mask = np.zeros(400, dtype=bool)
-    mask[rows] = True
-    masked = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[mask], rows=mask)
-    assert_allclose(masked.mean, found.mean)
     assert "60 rows labelled, drawn at random" in str(found)
     everything = ESTIMATOR.estimate(BATCH, Y_true=TRUTH, rows=np.arange(400))
     assert_allclose(everything.high - everything.low, 0, atol=1e-9)  # nothing is left to chance
@@ -161,7 +157,7 @@ def test_rows_are_found_by_name():
         ({"rows": [1, 1, *range(9, 25)]}, "must name each labelled row once"),
         ({"rows": np.arange(400, 418)}, "`rows` must lie from 0 to 399, got 400 to 417"),
         ({"rows": [0.5] * 18}, "must be the positions of the labelled rows"),
-        ({"rows": np.ones(3, bool)}, "as a mask must have one entry for each of the 400"),
+        ({"rows": np.ones(400, bool)}, r"got bool of shape \(400,\)\. `numpy.flatnonzero\(mask\)`"),
         ({"rows": np.arange(18), "metric": "micro-f1"}, "`metric` must be None with `Y_true`"),
     ],
 )

@@ -23,6 +23,12 @@ from labelsure.estimation.score_table import calibration_marginals
 pytestmark = pytest.mark.jit_only
 
 
+def count_labels(Y_true, Y_pred):
+    """What a known truth counts: true positives, true and predicted labels."""
+    counted = (Y_true * Y_pred, Y_true, Y_pred)
+    return LabelCounts(*(Y.sum(axis=0, dtype=float) for Y in counted))
+
+
 def raises(*parts):
     return pytest.raises(ls.InputError, match=".*".join(map(re.escape, parts)))
 
@@ -59,7 +65,7 @@ class TestCoverage:
             dist, Y = batch(400, 2 * repeat, shared=shared)
             fitted = LabelCalibration.fit(outcomes_of(dist[:200], Y[:200]), repeat)
             drawn, expected = fitted.draw(outcomes_of(dist[200:], Y[200:]), repeat)
-            real = LabelCounts.compare(Y[200:], dist[200:].mode())
+            real = count_labels(Y[200:], dist[200:].mode())
             for metric in averages:
                 values = drawn.of_batch(metric, 1.0)
                 widened = fitted.widen(metric, values, expected.of_batch(metric, 1.0))
@@ -214,7 +220,7 @@ class TestEstimator:
     def test_a_measure_of_the_batch(self, case, metric):
         estimator, dist, Y = case
         found = estimator.estimate(dist[600:], metric=metric)
-        real = LabelCounts.compare(Y[600:], dist[600:].mode()).of_batch(metric, 1.0)
+        real = count_labels(Y[600:], dist[600:].mode()).of_batch(metric, 1.0)
         assert found.low < found.mean < found.high
         assert str(found).startswith(f"{metric[0].upper()}{metric[1:]}".replace("-f1", "-F1"))
         assert abs(found.mean - real) < 0.05  # how often the interval covers is tested above
@@ -290,7 +296,7 @@ class TestAwareClassifier:
         Y = (X[:, :3] + 0.7 * rng.normal(size=(500, 3)) > 0).astype(int)
         model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0, confidence=0.9)
         model.fit(X[:300], Y[:300])
-        real = LabelCounts.compare(Y[300:], model.predict(X[300:]))
+        real = count_labels(Y[300:], model.predict(X[300:]))
         found = model.estimate(X[300:], metric="micro-f1")
         assert found.low <= real.of_batch("micro-f1", 1.0) <= found.high
         assert found.level == 0.9

@@ -190,12 +190,14 @@ def test_a_table_in_its_three_forms():
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX on this machine")
-def test_latex_tables_compile(analyses, tmp_path):
-    for table in make_study_tables(analyses)[:4]:
+def test_latex_tables_compile_and_fit_the_page(analyses, tmp_path):
+    for table in make_study_tables(analyses)[:7]:
         (tmp_path / "t.tex").write_text(table.to_latex(), encoding="utf-8")
         words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 0, table.name
+        assert b"Overfull" not in done.stdout, table.name
+        (tmp_path / "t.aux").unlink()  # widths of the table before
 
 
 def test_an_empty_table_has_its_head():

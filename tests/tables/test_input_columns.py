@@ -1,6 +1,7 @@
 """Tables as features: what each column is taken for, and what becomes of its values."""
 
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,7 @@ def test_what_is_said_of_a_column_holds():
         "a": "id", "b": "left out", "c": "category", "d": "category", "e": "label"
     }  # fmt: skip
     assert roles[1].note == "as asked for"
-    assert roles[0].to_dict() == {"name": "a", "role": "id", "note": "names the rows"}
+    assert asdict(roles[0]) == {"name": "a", "role": "id", "note": "names the rows"}
     with pytest.raises(
         ls.errors.UnknownNameError, match=re.escape("Unknown role of column 'd': 'numbr'")
     ):
@@ -139,6 +140,14 @@ def test_texts_are_sparse_weights_of_words():
     converted = columns.convert(mixed)
     assert list(converted.columns) == ["size", "colour", "note"]
     np.testing.assert_array_equal(columns.transform(converted).toarray(), found.toarray())
+
+
+@pytest.mark.parametrize("values", [["1.5", "n.a.", *map(str, range(28))], ["1,5", "2,25"] * 15])
+def test_a_column_that_is_nearly_a_number_is_named(values):
+    with pytest.warns(UserWarning, match="Column 'price' is not used as a number: row [01] "):
+        infer_roles(pd.DataFrame({"price": values}))
+    codes = pd.DataFrame({"code": ["1", "2", "3a", "4b"] * 8})
+    assert infer_roles(codes)[0].role == "category"
 
 
 def test_roles_are_inferred_without_any_and_are_said():

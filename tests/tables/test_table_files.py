@@ -268,9 +268,9 @@ def test_subfolders_and_what_their_names_say(tmp_path):
     slice_ = list_slices(tmp_path)[-1]
     assert list(read_slice(slice_, ["year"]).columns) == ["year"]
     (tmp_path / "t.csv").write_text("x\n0\n")
-    with pytest.raises(ls.DataError, match="must name the same columns"):
+    with pytest.raises(ls.DataError, match=r"'year' is .*the name of a folder in "):
         list_slices(tmp_path)
-    with pytest.raises(ls.DataError, match="matches"):
+    with pytest.raises(ls.DataError, match="there is none"):
         list_slices(tmp_path / "*.tsv")
 
 
@@ -556,7 +556,7 @@ def save(path, content):
             {"a.csv": "x\n", "b.tsv": "x\n"},
             "All files must have one format, got 'a.csv' and 'b.tsv'. Read them one after",
         ),
-        ({}, "must hold files with a table, it holds none"),
+        ({}, "must name files with a table, there is none"),
         (
             {"a.xlsx": "x"},
             "The name of a table must end in one of .csv, .tsv, .parquet, .pq, .feather, .jsonl, "

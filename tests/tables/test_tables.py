@@ -178,7 +178,7 @@ def test_long_lists_of_names_are_cut(tmp_path):
         ("weathr.csv", r"There is no file '.*weathr.csv'. Did you mean 'weather.csv'\?"),
         ("nothing/of/it.csv", r"There is no file .* The folder .* cannot be read either"),
         ("zzz.arff", r"There is no file .* Check the name and the folder"),
-        ("folder.csv", r"The folder '.*folder.csv' must hold files with a table"),
+        ("folder.csv", r"folder.csv' must name files with a table, there is none"),
         ("nul\0.csv", r"cannot be read: .*null"),
         ("data.xlsx", r"Unknown format of file 'data.xlsx'. Known: .arff, .csv"),
     ],

@@ -42,7 +42,7 @@ from labelsure._runtime.typing import Floats, Indices
 BlockPlan = tuple[Floats, Floats, Indices, Indices, tuple[Indices, ...], Indices]
 """What `plan_blocks` returns and `joint_rows` takes."""
 
-BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
+BLOCK_LABELS = 18  # labels that vary within a block of labelsets, which fits the shared cache
 LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart
 LOW = 9  # labels that vary within the part of a block that is worked on at a time
 PART = 1 << LOW  # prefixes worked on at a time: buffers of 4 KiB

@@ -26,17 +26,16 @@ CHEAP_DENSE_LABELS = 14
 another way: they take about as long as the search for the likely labelsets, and the transform that
 finds the best labelset under Jaccard takes a millisecond."""
 
-EXACT_LABELS = 16
-"""Up to here the engine "auto" writes out all 2**L probabilities of a mixture of chains; beyond, it
-searches and draws. Ten random chains, ms an instance, exact against drawn: at 16 labels .4 against
-3 for candidates, .3 against 1.3 for marginals, .4 against 1.4 for decisions under F1, 2.6 against
-2.1 under Jaccard; at 18 labels 1.6 against 3.2, 1.6 against 1.5, 1.6 against 1.6, 12 against 2.5.
-Drawn decisions are within .002 of the best. With other base learners, which cost far more than a
-product of odds, the border is `CHEAP_DENSE_LABELS`."""
+WRITTEN_LABELS = 16
+"""Up to here the engine "auto" writes out all 2**L probabilities of linear chains where a short
+search does not do: that is exact and costs less than draws. Ten chains, flat probabilities (CAL500
+and random), ms an instance, all probabilities against draws: at 16 labels .4 to .5 against .5 to
+.7 for expected accuracies, .4 to .5 against .2 to 1.2 for marginals, 1.0 against 2.6 for decisions
+under Jaccard; at 18 labels 1.4 against .5 to .9, 1.3 against .2 to 1.4, 4.5 against 2.9."""
 
-WRITTEN_LABELS = 18
-"""Up to here all probabilities take the place of draws for candidates, which need most of them,
-where a short search does not do."""
+WRITTEN_FOR_MANY_DRAWS = 18
+"""The same for questions that need most draws, candidates and decisions but under Jaccard: at 18
+labels 1.4 against 1.6 to 3.2 for candidates, 1.5 against 1.5 for decisions under F1 and Hamming."""
 
 FIRST_SEARCH = 256
 """Labelsets that "auto" searches for before it draws: where these do not do, a thousand draws

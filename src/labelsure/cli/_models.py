@@ -195,7 +195,7 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
         heading = ""
     n_calibration = card.n_for_estimator + card.n_for_policy
     yield "Rows", f"{card.n_training:,} for training, {n_calibration:,} for calibration"
-    yield "Labels", f"{card.n_labels or len(card.label_names):,}"
+    yield "Labels", f"{card.n_labels:,}"
     metric = METRICS[card.metric].title if card.metric in METRICS else card.metric
     interval = f"{card.confidence:.0%} interval {card.low:.3f} to {card.high:.3f}"
     yield f"Mean {metric}", f"{card.estimated:.3f}, estimated ({interval})"

@@ -254,14 +254,17 @@ def _decide_with_gaps(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     """Decide by the labelsets that are known, and say how far below the best that can be."""
-    support = dist._support()
+    support = dist._support(metric)
     if support is None:
         return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
     decide_known = _SUPPORT_RULES.get(metric, _decide_by_table)
     for rows, known in support:
-        decisions[rows], gaps[rows] = decide_known(known, metric, empty)
+        if isinstance(known, Support):
+            decisions[rows], gaps[rows] = decide_known(known, metric, empty)
+        else:
+            decisions[rows], gaps[rows] = _decide_in_blocks(known, metric, empty)
     return decisions, gaps
 
 

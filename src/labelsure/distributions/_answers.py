@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +194,10 @@ class Support:
     unseen_mass: Floats
     largest_unseen: Floats
     marginal_bounds: Callable[[], Expected]
+
+
+Known: TypeAlias = "Support | LabelsetDistribution"
+"""What decisions go by: the labelsets that are known, or a distribution that knows all."""
 
 
 @dataclass(frozen=True)

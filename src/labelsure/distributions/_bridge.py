@@ -26,8 +26,8 @@ from labelsure._runtime.typing import (
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
+    Known,
     Summary,
-    Support,
     TopLabelsets,
     as_guesses,
     each_guess,
@@ -72,8 +72,9 @@ class Engine:
         - "dense": all 2**L probabilities, exact;
         - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
         - "sampled": unbiased estimates with 95% intervals;
-        - "auto": dense up to 16 labels (14 with base learners that are not linear); beyond, a
-          short search, and draws where that does not do, or up to 18 labels all probabilities.
+        - "auto": dense up to 14 labels; beyond, a short search, and draws where that does not do.
+          Up to 16 labels all probabilities replace the draws of linear base learners, up to 18 for
+          candidates and decisions but under Jaccard, which need most draws.
     tolerance
         How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
         be.
@@ -85,7 +86,7 @@ class Engine:
     budget
         Labelsets that are looked at for each instance at most: enumerated by "certified", drawn by
         "sampled", which takes at most half as many again for the collision; all of these together
-        by "auto" beyond 16 labels.
+        by "auto" beyond 14 labels.
     keep_top
         Dense computation keeps so many of the most probable labelsets, and the marginals, from the
         first question on, so that a table which shows them needs no second sweep.
@@ -570,8 +571,8 @@ class LabelsetDistribution(ABC):
         """Return each label's sum over i of |Cov(y_i, y_j)|, (n, L); None where there is no way."""
         return None
 
-    def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        """Return the labelsets that decisions go by, some instances at a time; None for all."""
+    def _support(self, metric: Metric) -> Iterator[tuple[Indices, Known]] | None:
+        """Return what decisions go by, some instances at a time; None for the distribution."""
         return None
 
     def _members(self) -> list[LabelsetDistribution] | None:

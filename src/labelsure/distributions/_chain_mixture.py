@@ -1,7 +1,8 @@
 """`ChainMixture`: a chain or the mean of several.
 
 Up to some labels all probabilities are made. Beyond, each question is answered by the likely
-labelsets (`Enumeration`), or by draws beside them (`Sampled`), some instances at a time.
+labelsets (`Enumeration`); where these do not do by all probabilities (`DenseBlocks`), or by draws
+beside them (`Sampled`), some instances at a time.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
+    Known,
     Summary,
     Support,
     TopLabelsets,
-    each_guess,
     join_answers,
 )
 from labelsure.distributions._bridge import (
@@ -37,7 +38,12 @@ from labelsure.distributions._bridge import (
 )
 from labelsure.distributions._chains import Chain, LinearChain, WeightedChains, write_joints
 from labelsure.distributions._dense import JOINT_BYTES, DenseBlocks
-from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
+from labelsure.distributions._enumeration import (
+    Enumeration,
+    View,
+    add_greedy,
+    enumerate_chains,
+)
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import Mixture
 from labelsure.distributions._probabilities import read_shares
@@ -54,13 +60,10 @@ from labelsure.distributions._sampling import (
 from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.weighted import WeightedLabelsets
-from labelsure.metrics.registry import EXACT, Metric
+from labelsure.metrics.registry import EXACT, JACCARD, Metric
 
 LISTED_EACH = 4  # labelsets that a search may list for each of the most probable ones asked for
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
-
-View = Enumeration | Sampled
-"""What answers for some instances of a batch beyond dense computation."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +80,18 @@ class Question:
         How many of the most probable labelsets have to be certain, where they can: 1 for the mode.
     needs
         What draws are made for; none where they would not answer better than a search.
-    is_dense_cheaper
-        Whether all probabilities, of a few labels, cost less than the draws.
+    written_labels
+        Up to so many labels all probabilities cost no more than the draws.
+    draws_first
+        Whether a first round of draws often does, and costs less than these.
     """
 
     width: float = ANY
     unseen: float = ANY
     n_certain: int = 0
     needs: tuple[Need, ...] = ()
-    is_dense_cheaper: bool = False
+    written_labels: int = 0
+    draws_first: bool = False
 
     def goals(self, mass: float | None) -> Goals:
         """Return when the search may stop."""
@@ -99,8 +105,9 @@ class ChainMixture(Mixture):
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
     *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
-    ("auto") a mixture is dense up to 16 labels, or 14 with a `PrefixChain`; beyond, it searches for
-    a while, draws where that does not meet the tolerance, and says which in `profile().method`.
+    ("auto") a mixture is dense up to 14 labels. Beyond, it searches for a while. Where that does
+    not meet the tolerance it is dense up to 16 labels (18 for candidates and most decisions)
+    unless it has a `PrefixChain`, and draws beyond; `profile().method` says which.
     Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that
     the search found: `profile().high.top` says what another could have.
 
@@ -221,13 +228,13 @@ class ChainMixture(Mixture):
     @property
     def _is_dense(self) -> bool:
         """Whether all instances get their whole joint, whatever the question."""
-        is_small = self._engine.name == "auto" and self._is_written_out(_limits.EXACT_LABELS)
-        return self._engine.name == "dense" or is_small
+        if self._engine.name == "auto":
+            return self.n_labels <= min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
+        return self._engine.name == "dense"
 
     def _is_written_out(self, most: int) -> bool:
-        """Whether so many labels are few: fewer are, where base learners cost more than odds."""
-        few = most if self._is_linear else min(most, _limits.CHEAP_DENSE_LABELS)
-        return self.n_labels <= min(few, self.max_exact_labels)
+        """Whether all probabilities replace draws up to so many labels: base learners cost more."""
+        return self._is_linear and self.n_labels <= min(most, self.max_exact_labels)
 
     @property
     def _is_linear(self) -> bool:
@@ -262,6 +269,8 @@ class ChainMixture(Mixture):
 
     def _ask(self, question: Question, answer: Callable[[Indices, Any], Any]) -> Any:
         """Return what the views of a question answer, put together."""
+        if self._is_dense:
+            return answer(np.arange(len(self)), self._dense)
         progress, nobody = Progress(len(self)), np.arange(0)
         parts = []
         for rows, view in self._views(question):
@@ -285,35 +294,48 @@ class ChainMixture(Mixture):
             yield from self._search_or_draw(question)
 
     def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View | DenseBlocks]]:
-        """Search for a while; draw, or write out all probabilities, where that does not do."""
+        """Search for a while; write out all probabilities, or draw, where that does not do."""
         n_searched, n_left = self._share_budget(LISTED_EACH * question.n_certain)
         goals = question.goals(self._engine.mass)
+        is_written = self._is_written_out(question.written_labels)
         # Which guaranteed intervals are narrow enough to do without draws.
         width = self._engine.sampled_tolerance
         enough = Goals.of(max(question.width, width), max(question.unseen, width), ANY)
         for rows in self._row_blocks(n_searched, n_left):
-            found = self._search(rows, goals, n_searched, self._small_unseen)
+            found = self._search(rows, goals, n_searched, self._small_unseen(question))
             good = found.meets(goals) | (found.meets(enough) & bool(question.needs))
-            if n_left and not good.all():
-                rest = np.flatnonzero(~good)
-                if question.is_dense_cheaper and self._is_written_out(_limits.WRITTEN_LABELS):
-                    yield rows[rest], self._dense._take(rows[rest])
-                    yield rows[good], found[np.flatnonzero(good)]
-                    continue
+            rest = np.flatnonzero(~good) if n_left else np.arange(0)
+            if rest.size and is_written and question.draws_first:
+                yield from self._draw_or_write(rows[rest], found[rest], question.needs[0], n_left)
+            elif rest.size and is_written:
+                yield rows[rest], self._dense._take(rows[rest])
+            elif rest.size:
                 greedy = add_greedy(self._chains.take(rows[rest]), found[rest])
                 yield from self._draw(rows[rest], greedy, question, n_left)
-            else:
-                good[:] = True
-            if good.any():
-                yield rows[good], found[np.flatnonzero(good)]
+            kept = np.flatnonzero(good) if n_left else np.arange(len(rows))
+            if kept.size:
+                yield rows[kept], found[kept]
 
-    @property
-    def _small_unseen(self) -> float:
-        """A probability small enough: the interval of the top gap is at most twice as wide.
+    def _draw_or_write(
+        self, rows: Indices, found: Enumeration, need: Need, n_draws: int
+    ) -> Iterator[tuple[Indices, View | DenseBlocks]]:
+        """Draw one round; write out all probabilities where that does not do."""
+        n_draws = min(n_draws, _limits.FIRST_DRAWS)
+        drawn = need.draw(self._sampled(rows, found), n_draws)
+        is_enough = need.growth(drawn) <= 1
+        if is_enough.any():
+            yield rows[is_enough], drawn[np.flatnonzero(is_enough)]
+        if not is_enough.all():
+            yield rows[~is_enough], self._dense._take(rows[~is_enough])
 
-        Draws say nothing of the largest probabilities, so a search before them goes on until no
-        labelset unseen has more.
+    def _small_unseen(self, question: Question) -> float:
+        """Return what a labelset unseen may have when a search that finds little ends.
+
+        Draws say nothing of the largest probabilities: where these count, the search before them
+        goes on until the interval of the top gap is at most twice as wide as half the tolerance.
         """
+        if not question.n_certain or self._is_written_out(question.written_labels):
+            return ANY
         return self._engine.sampled_tolerance / 2
 
     def _share_budget(self, n_least: int = 0) -> tuple[int, int]:
@@ -355,45 +377,34 @@ class ChainMixture(Mixture):
         return found.profile, found.mode
 
     def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        if self._is_dense:
-            return self._dense._summary(metrics, empty)
-        sampled = self._engine.sampled_tolerance
+        sampled, width = self._engine.sampled_tolerance, self._engine.tolerance
         needs = [need_entropy(sampled), need_collision(sampled)]
         inexact = [metric for metric in metrics if metric != EXACT]
         if inexact:
             needs.append(need_expected(sampled, inexact, empty))
-        width = self._engine.tolerance
         unseen = width if metrics else ANY
-
-        def answer(_: Indices, view: View | DenseBlocks) -> Summary:
-            if isinstance(view, DenseBlocks):
-                return view._summary(metrics, empty)
-            mode = view.mode()
-            expected = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
-            return Summary(view.profile(), mode, expected)
-
-        question = Question(width, unseen, 1, tuple(needs), is_dense_cheaper=True)
-        return self._ask(question, answer)
+        question = Question(width, unseen, 1, tuple(needs), _limits.WRITTEN_FOR_MANY_DRAWS)
+        return self._ask(question, lambda _, view: view._summary(metrics, empty))
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value
 
     def _marginal_bounds(self) -> Expected:
-        if self._is_dense:
-            return self._dense._marginal_bounds()
-        needs = (need_marginals(self._engine.sampled_tolerance),)
-        question = Question(unseen=self._engine.tolerance, needs=needs)
+        question = Question(
+            unseen=self._engine.tolerance,
+            needs=(need_marginals(self._engine.sampled_tolerance),),
+            written_labels=_limits.WRITTEN_LABELS,
+            draws_first=True,
+        )
         return self._ask(question, lambda _, view: view.marginal_bounds())
 
     def _mode(self) -> Labelsets:
-        if self._is_dense:
-            return self._dense._mode()
         return self._ask(Question(n_certain=1), lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
-        if self._is_dense:
-            return self._dense._top(k)
         best = self._ask(Question(n_certain=k), lambda _, view: view.top(k))
+        if self._is_dense:
+            return best
         # What stands where fewer were found can be evaluated all the same.
         rows, places = np.nonzero(np.isneginf(best.logs))
         if not rows.size:
@@ -410,50 +421,50 @@ class ChainMixture(Mixture):
     def _expected_each(
         self, metrics: Sequence[Metric], guesses: Guesses, empty: float
     ) -> list[Expected]:
-        if self._is_dense:
-            return self._dense._expected_each(metrics, guesses, empty)
-        given = np.asarray(guesses)
         # Exact match needs no engine.
-        searched = [metric for metric in metrics if metric != EXACT]
-        found: dict[Metric, Expected] = {}
+        searched, found = [metric for metric in metrics if metric != EXACT], {}
         if searched:
-            needs = (need_expected(self._engine.sampled_tolerance, searched, empty, given),)
-            question = Question(unseen=self._engine.tolerance, needs=needs)
-
-            def answer(rows: Indices, view: View) -> tuple[Expected, ...]:
-                """Guess by guess: metrics share what is known of one."""
-                by_guess = [
-                    [view.expected(metric, Y, empty) for metric in searched]
-                    for Y in each_guess(given[rows])
-                ]
-                return tuple(map(_stack_guesses, zip(*by_guess, strict=True)))
-
-            found = dict(zip(searched, self._ask(question, answer), strict=True))
+            given = np.asarray(guesses)
+            question = Question(
+                unseen=self._engine.tolerance,
+                needs=(need_expected(self._engine.sampled_tolerance, searched, empty, given),),
+                written_labels=_limits.WRITTEN_LABELS,
+            )
+            answers = self._ask(
+                question,
+                lambda rows, view: tuple(view._expected_each(searched, given[rows], empty)),
+            )
+            found = dict(zip(searched, answers, strict=True))
         if EXACT in metrics:
             found[EXACT] = LabelsetDistribution._expected(self, EXACT, guesses, empty)
         return [found[metric] for metric in metrics]
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
-    def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        return None if self._is_dense else self._support_blocks()
+    def _support(self, metric: Metric) -> Iterator[tuple[Indices, Known]] | None:
+        return None if self._is_dense else self._support_blocks(metric)
 
-    def _support_blocks(self) -> Iterator[tuple[Indices, Support]]:
+    def _support_blocks(self, metric: Metric) -> Iterator[tuple[Indices, Known]]:
         """Yield some instances at a time with the labelsets that decisions go by.
 
-        "certified" enumerates only; the other engines draw where a short search leaves more unseen
-        than the tolerance.
+        "certified" enumerates only. Where a short search leaves more unseen than the tolerance the
+        other engines draw, or "auto" writes out all probabilities.
         """
         engine = self._engine
+        most = _limits.WRITTEN_LABELS if metric == JACCARD else _limits.WRITTEN_FOR_MANY_DRAWS
+        question = Question(
+            unseen=engine.tolerance, n_certain=int(metric == EXACT), written_labels=most
+        )
+        is_written = engine.name == "auto" and self._is_written_out(most)
         n_searched, n_drawn = self._share_budget()
-        small = self._small_unseen
+        small = self._small_unseen(question)
         if engine.name == "certified":
             n_searched, n_drawn, small = engine.budget, 0, 0.0
         elif engine.name == "sampled":  # which draws, however small the budget is
             n_searched = min(n_searched, engine.budget // 2)
             n_drawn = engine.budget - n_searched
         n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
-        goals = Question(unseen=engine.tolerance, n_certain=1).goals(engine.mass)
+        goals = question.goals(engine.mass)
         bytes_each = max(1, n_searched + n_drawn) * (8 * self.n_labels + 32)
         progress = Progress(len(self))
         for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
@@ -462,8 +473,10 @@ class ChainMixture(Mixture):
             good = found.meets(goals) if n_drawn else np.ones(len(rows), dtype=bool)
             if good.any():
                 yield rows[good], found[np.flatnonzero(good)].support(self.label_names)
-            if not good.all():
-                rest = np.flatnonzero(~good)
+            rest = np.flatnonzero(~good)
+            if rest.size and is_written:
+                yield rows[rest], self._dense._take(rows[rest])
+            elif rest.size:
                 yield rows[rest], self._draw_rest(rows[rest], found[rest], n_drawn)
             progress.add(len(rows))
 
@@ -499,11 +512,3 @@ class ChainMixture(Mixture):
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         return self._dense._best(metric, empty) if self._is_dense else None
-
-
-def _stack_guesses(found: Sequence[Expected]) -> Expected:
-    """Put the answers for several guesses beside each other, (n, g)."""
-    value, low, high = (
-        np.stack([getattr(one, name) for one in found], axis=1) for name in ("value", "low", "high")
-    )
-    return Expected(value, low, high, found[0].method)

@@ -13,6 +13,7 @@ from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import Progress, for_rows, map_rows, n_threads
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
@@ -214,26 +215,47 @@ class DenseDistribution(LabelsetDistribution):
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         if not has_dense_best(metric, self.n_labels):
             return None
-        best = np.empty(len(self), dtype=np.int64)
-        kernel, inputs = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
-        for_rows(kernel, len(self), self._P, *inputs, into=[best])
+        if metric == JACCARD:
+            best = self._best_jaccard(empty)
+        else:
+            best = np.empty(len(self), dtype=np.int64)
+            table = _metric_of_every_count(metric, self.n_labels, empty)
+            for_rows(kernels.best_by_pairs_rows, len(self), self._P, table, into=[best])
         return from_codes(best, self.n_labels), np.zeros(len(self))
 
+    def _best_jaccard(self, empty: float) -> Integers:
+        """Return codes: where bounds prove none, by a transform, in double precision if it must."""
+        best, rule = self._prove_jaccard(empty), unit_interval(self.n_labels - 1)
+        for precision in (np.float32, np.float64):
+            if (best < 0).any():
+                inputs = (empty, *(values.astype(precision) for values in rule))
+                for_rows(kernels.best_jaccard_rows, len(self), self._P, *inputs, into=[best])
+        return best
 
-Kernel = tuple[Callable[..., None], tuple[Any, ...]]
-"""A kernel and its arguments between the probabilities and the codes that it writes."""
+    def _prove_jaccard(self, empty: float) -> Integers:
+        """Return the codes of the predictions that bounds prove the best under Jaccard, or -1.
 
+        |y or p| is at least max(|y|, |p|), so a label is worth at most E[y_j / max(|y|, k)] in a
+        prediction of k labels, and the k best labels bound all predictions of that size. The one
+        with the largest bound is the best if it is worth more than the bounds of all other sizes,
+        and of its own size with the next label instead of its last.
+        """
+        sizes, n = np.arange(1, self.n_labels + 1), np.arange(len(self))
+        worth = self._size_marginals() @ (1.0 / np.maximum.outer(sizes, sizes))  # [i, label, k - 1]
+        worth = np.swapaxes(worth, 1, 2)
+        descending = -np.sort(-worth, axis=2)
+        top = np.diagonal(np.cumsum(descending, axis=2), axis1=1, axis2=2)
+        last = np.diagonal(descending, axis1=1, axis2=2)
+        after = np.diagonal(descending, 1, axis1=1, axis2=2)
+        bounds = np.column_stack([empty * self._P[:, 0], top])
+        k = bounds.argmax(axis=1)
+        guess = (worth[n, k - 1] >= last[n, k - 1, np.newaxis]) & (k > 0)[:, np.newaxis]
+        guess = guess.astype(np.int8)
+        swapped = np.pad(top[:, :-1] - last[:, :-1] + after, ((0, 0), (1, 1)), constant_values=-1.0)
+        bounds[n, k] = swapped[n, k]  # there is one labelset with no label, and one with all
+        value = self._expected_of_all([JACCARD], guess, empty)[0]
+        return np.where(value - TIE > bounds.max(axis=1), codes_of(guess), -1)
 
-def _transform_jaccard(metric: Metric, n_labels: int, empty: float) -> Kernel:
-    return kernels.best_jaccard_rows, (empty, *unit_interval(n_labels - 1))
-
-
-def _compare_all_pairs(metric: Metric, n_labels: int, empty: float) -> Kernel:
-    return kernels.best_by_pairs_rows, (_metric_of_every_count(metric, n_labels, empty),)
-
-
-_BEST_ROWS: dict[Metric, Callable[[Metric, int, float], Kernel]] = {JACCARD: _transform_jaccard}
-"""Metrics whose best labelset is found for any number of labels; others need all pairs."""
 
 _BEST_WITHOUT_PAIRS = frozenset({EXACT, HAMMING, F1})
 """Metrics whose best labelset follows from the mode, the marginals or `size_marginals`, in far less
@@ -243,7 +265,7 @@ time than from all pairs: `labelsure.decide` finds it so for all kinds."""
 def has_dense_best(metric: Metric, n_labels: int) -> bool:
     """Whether a `DenseDistribution` has its own way for a metric and a number of labels."""
     by_pairs = metric not in _BEST_WITHOUT_PAIRS and n_labels <= _limits.ALL_PAIRS_LABELS
-    return metric in _BEST_ROWS or by_pairs
+    return metric == JACCARD or by_pairs
 
 
 def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Support, TopLabelsets
+from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets, each_guess
 from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack, WeightedChains
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
@@ -21,8 +22,44 @@ from labelsure.metrics.registry import Metric
 BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 
 
+class View(ABC):
+    """What is known of some instances, and what it answers."""
+
+    @abstractmethod
+    def profile(self) -> Profile:
+        """Return the four numbers with bounds."""
+
+    @abstractmethod
+    def mode(self) -> Labelsets:
+        """Return the best labelsets known, (n, L)."""
+
+    @abstractmethod
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        """Return expected accuracies with bounds, (n,)."""
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        mode = self.mode()
+        expected = {metric.name: self.expected(metric, mode, empty) for metric in metrics}
+        return Summary(self.profile(), mode, expected)
+
+    def _expected_each(
+        self, metrics: Sequence[Metric], guesses: Labelsets, empty: float
+    ) -> list[Expected]:
+        """Go guess by guess: metrics share what is known of one."""
+        by_guess = [[self.expected(m, Y, empty) for m in metrics] for Y in each_guess(guesses)]
+        return [_stack_guesses(found) for found in zip(*by_guess, strict=True)]
+
+
+def _stack_guesses(found: Sequence[Expected]) -> Expected:
+    """Put the answers for several guesses beside each other, (n, g)."""
+    value, low, high = (
+        np.stack([getattr(one, name) for one in found], axis=1) for name in ("value", "low", "high")
+    )
+    return Expected(value, low, high, found[0].method)
+
+
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(View):
     """The labelsets that were seen, and bounds on everything else.
 
     Parameters

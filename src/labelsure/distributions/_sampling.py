@@ -24,7 +24,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, TopLabelsets, each_guess
 from labelsure.distributions._chains import PathDraws, WeightedChains
-from labelsure.distributions._enumeration import Enumeration, metric_range
+from labelsure.distributions._enumeration import Enumeration, View, metric_range
 from labelsure.distributions._labelset_table import expect_over
 from labelsure.distributions.candidates import Profile, log
 from labelsure.metrics.registry import Metric
@@ -294,7 +294,7 @@ def _best_share(values: Floats, control: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class Sampled(View):
     """Draws of each instance, and what was enumerated before they were made.
 
     Parameters

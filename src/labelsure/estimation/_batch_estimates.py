@@ -19,7 +19,7 @@ from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_values, counts_rows
+from labelsure.labelsets.names import counts_rows
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import Betting
 from labelsure.metrics.registry import Counts, check_level, counts
@@ -239,8 +239,6 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
         raise InputError("`Y_true` must be given with `rows`: the truth of these rows.")
     if rows is None:
         rows = _find_rows(dist.index, Y_true)
-    if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
-        rows = align_values(rows, dist.index, name="rows")
     places = check_rows(rows, len(dist))
     truth = dist[places].align(Y_true, "Y_true")
     return places, counts(truth, decisions[places])
@@ -268,17 +266,11 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
 def check_rows(rows: Any, n_samples: int) -> Indices:
     """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
-    if places.dtype == bool:
-        if places.shape != (n_samples,):
-            raise InputError(
-                f"`rows` as a mask must have one entry for each of the {n_samples} rows, got "
-                f"shape {places.shape}."
-            )
-        return np.flatnonzero(places)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, whole numbers "
-            f"from 0, or a mask, got {places.dtype} of shape {places.shape}."
+            f"from 0, got {places.dtype} of shape {places.shape}. `numpy.flatnonzero(mask)` has "
+            "those of a mask."
         )
     if len(places) and not (places.min() >= 0 and places.max() < n_samples):
         raise InputError(

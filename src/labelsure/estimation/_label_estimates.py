@@ -125,7 +125,7 @@ class LabelCounts:
 
     Examples
     --------
-    >>> counts = LabelCounts.compare([[1, 0], [1, 1]], [[1, 0], [0, 0]])
+    >>> counts = LabelCounts(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([1.0, 0.0]))
     >>> counts.of_labels(MEASURES["recall"], empty=1.0)
     array([0.5, 0. ])
     >>> counts.of_batch("micro-recall", empty=1.0)
@@ -135,13 +135,6 @@ class LabelCounts:
     tp: Floats
     n_true: Floats
     n_predicted: Floats
-
-    @classmethod
-    def compare(cls, Y_true: Any, Y_pred: Any) -> LabelCounts:
-        """Count a known truth."""
-        true, predicted = np.asarray(Y_true), np.asarray(Y_pred)
-        tp = (true * predicted).sum(axis=0).astype(np.float64)
-        return cls(tp, true.sum(axis=0).astype(np.float64), _count_predicted(predicted))
 
     def of_labels(self, measure: Measure, empty: float) -> Floats:
         """Return a measure of each label, (..., L)."""
@@ -154,11 +147,6 @@ class LabelCounts:
             return self.of_labels(measure, empty).mean(axis=-1)
         tp, n_true = self.tp.sum(axis=-1), self.n_true.sum(axis=-1)
         return measure.values(tp, self.n_predicted.sum(), n_true, empty)
-
-
-def _count_predicted(Y_pred: Any) -> Floats:
-    counted: Floats = Y_pred.sum(axis=0, dtype=np.int64).astype(np.float64)
-    return counted
 
 
 STEP = 0.1  # to which logits are rounded

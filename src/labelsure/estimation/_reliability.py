@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +58,11 @@ class Reliability:
         """
         shown = f"calibration error {self.expected_calibration_error:.3f}"
         return plot_reliability(self.table, shown if label is None else label, ax)
+
+    def _to_lists(self) -> dict[str, list[Any]]:
+        """Return the table's columns as plain values, None for what is missing."""
+        table = self.table.astype(object).where(self.table.notna(), None)
+        return {str(name): table[name].tolist() for name in table.columns}
 
     def _repr_html_(self) -> str:
         n_samples = count(int(self.table["n_samples"].sum()), "row")

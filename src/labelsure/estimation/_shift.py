@@ -332,7 +332,12 @@ class Weights:
 
 def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
     """Return weights by which labelled rows look like a batch, or refuse."""
-    refuse_few_rows(len(batch))
+    if len(batch) < MIN_ROWS:
+        raise NotEstimableError(
+            f"A batch must have at least {MIN_ROWS} rows to see how it differs from the labelled "
+            f"ones, got {len(batch)}. Take a larger batch, or label a few of it.",
+            0.0,
+        )
     _, reference, others = _common_columns(known, batch)
     with one_blas_thread():
         separator = Separator.fit(reference, others)
@@ -351,16 +356,6 @@ def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
             weights.effective_size,
         )
     return weights
-
-
-def refuse_few_rows(n_rows: int) -> None:
-    """Refuse to weigh by a batch that says too little about itself."""
-    if n_rows < MIN_ROWS:
-        raise NotEstimableError(
-            f"A batch must have at least {MIN_ROWS} rows to see how it differs from the "
-            f"labelled ones, got {n_rows}. Take a larger batch, or label a few of it.",
-            0.0,
-        )
 
 
 def _cut(log_weights: Floats) -> Floats:

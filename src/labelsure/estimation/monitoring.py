@@ -41,19 +41,8 @@ from labelsure.metrics.registry import EXACT, check_empty, get_metric
 N_MOVED = 3  # columns that are named
 
 COLUMNS = [
-    "chunk",
-    "n_samples",
-    "estimated",
-    "low",
-    "high",
-    "p_value",
-    "p_limit",
-    "moved",
-    "n_labelled",
-    "accuracy",
-    "accuracy_high",
-    "bound",
-    "alert",
+    *("chunk", "n_samples", "estimated", "low", "high", "p_value", "p_limit", "moved"),
+    *("n_labelled", "accuracy", "accuracy_high", "bound", "alert"),
 ]
 
 ALERTS = {
@@ -340,8 +329,6 @@ class Gamblers:
 
 def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
     """Compare the last chunk, and the last 2, 4, 8, ... together up to 2,000 rows, with `known`."""
-    import pandas as pd
-
     found, size, window = [], 1, views[-1]
     while True:
         found.append(compare_means(known, window))

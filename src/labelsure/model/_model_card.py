@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
+from labelsure.labelsets.rows import abbreviate_names
 from labelsure.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
 
 FROM_POLICY = "the policy's rows, new to the accuracy estimator"
 FROM_FOLDS = "folds, each new to the accuracy estimator that judges it"
-CALIBRATION_COLUMNS = (
-    "low",
-    "high",
-    "n_samples",
-    "estimated",
-    "accuracy",
-    "accuracy_low",
-    "accuracy_high",
-)
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class ModelCard:
     classifier
         What predicts, in words.
     n_labels
-        How many labels there are; None means as many as there are names.
+        How many labels there are.
     """
 
     n_training: int
@@ -103,9 +93,9 @@ class ModelCard:
     summary: str
     calibration: dict[str, list[Any]]
     calibration_from: str
-    columns: list[dict[str, str]] | None = None
-    classifier: str = "unknown"
-    n_labels: int | None = None
+    columns: list[dict[str, str]] | None
+    classifier: str
+    n_labels: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
@@ -117,7 +107,7 @@ class ModelCard:
         names = list_names(self.label_names, MAX_NAMES_LISTED)
         facts = {
             "classifier": self.classifier,
-            "labels": f"{self.n_labels or len(self.label_names)} ({names})",
+            "labels": f"{self.n_labels} ({names})",
             "features": "unknown" if self.n_features is None else str(self.n_features),
             "rows": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
@@ -135,7 +125,8 @@ class ModelCard:
     def __str__(self) -> str:
         lines = [f"{name}: {text}" for name, text in self.facts]
         lines.append(f"calibration, on {self.calibration_from}:")
-        columns = (self.calibration[name] for name in CALIBRATION_COLUMNS[:5])
+        names = ("low", "high", "n_samples", "estimated", "accuracy")
+        columns = (self.calibration[name] for name in names)
         for low, high, n_samples, estimated, accuracy in zip(*columns, strict=True):
             if n_samples:
                 lines.append(
@@ -152,7 +143,7 @@ class ModelCard:
         import pandas as pd
 
         row: dict[str, Any] = {
-            "labels": self.n_labels or len(self.label_names),
+            "labels": self.n_labels,
             "calibration rows": self.n_for_estimator + self.n_for_policy,
             f"estimated {self.metric}": self.estimated,
             "low": self.low,
@@ -197,7 +188,7 @@ def make_card(
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
         share=None if policy is None else float(policy.share_),
         bound=None if policy is None or not policy.reached_ else float(policy.bound_),
-        n_labels=_count_labels(model),
+        n_labels=int(model.n_labels_),
         guaranteed=model.guaranteed_,
         summary=_describe_policy(model),
         calibration=calibration,
@@ -231,13 +222,7 @@ def _measure_calibration(
     else:
         estimated, origin = estimator.predict(for_policy), FROM_POLICY
         accuracy = for_policy.accuracy(estimator.metric, estimator.empty)
-    frame = reliability(estimated, accuracy).table
-    columns = {name: frame[name].tolist() for name in CALIBRATION_COLUMNS}
-    return {name: [_without_nan(value) for value in columns[name]] for name in columns}, origin
-
-
-def _without_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return reliability(estimated, accuracy)._to_lists(), origin
 
 
 def _describe_policy(model: Any) -> str:
@@ -260,8 +245,3 @@ def _describe_policy(model: Any) -> str:
         f"{message} Not guaranteed: with folds all rows serve every purpose, and the "
         f"estimates are those of models trained on {trained} rows. Hold rows out, e.g. by cv=0.4."
     )
-
-
-def _count_labels(model: Any) -> int | None:
-    n_labels: int = model.n_labels_
-    return n_labels if n_labels > MAX_WRITTEN_NAMES else None

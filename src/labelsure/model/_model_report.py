@@ -224,10 +224,8 @@ class PageRows:
             "confusions": self._describe_confusions(),
         }
         if actual is not None:
-            found = reliability(estimated, actual)
-            table = found.table.astype(object).where(found.table.notna(), None)
             described["reliability"] = _describe_reliability(
-                {name: table[name].tolist() for name in table.columns},
+                reliability(estimated, actual)._to_lists(),
                 f"these {n:,} predictions, by the given labels",
             )
         return described

@@ -55,8 +55,8 @@ FIRST_PENALTY = 4
 """The place of 1e-4 among them, from which the search goes downhill."""
 
 N_FOLDS = 10
-TOLERANCE = 1e-9
-"""What the last step of a fit gains at most: the next one would gain its square."""
+MAX_STEPS, TOLERANCE = 100, 1e-9
+"""Steps of a fit, and what the last one gains at most: the next one would gain its square."""
 
 _QUOTIENTS = {JACCARD: ([1, 0, 0, 0], [1, 1, 1, 0]), F1: ([2, 0, 0, 0], [2, 1, 1, 0])}
 """Weights of the rates of (tp, fp, fn, tn) above and below the line."""
@@ -190,8 +190,7 @@ class _Regression:
         if start is not None:
             found = np.nan_to_num(start[is_seen], neginf=0)
         value, rates = objective(found)
-        gain = np.inf
-        while gain > TOLERANCE:
+        for _ in range(MAX_STEPS):
             gradient, hessian = ridge * found, np.zeros((k, k, n_columns, n_columns))
             residuals = totals * rates - weights
             for part, places in parts:
@@ -211,6 +210,8 @@ class _Regression:
                 step, gain = step / 2, gain / 2
                 tried = objective(found - step)
             found, (value, rates) = found - step, tried
+            if gain <= TOLERANCE:
+                break
         coefficients = np.zeros((len(is_seen), n_columns))
         coefficients[is_seen], coefficients[~is_seen, 0] = found, -np.inf
         return coefficients

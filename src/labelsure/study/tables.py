@@ -45,7 +45,7 @@ _DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines t
 \usepackage{{booktabs,longtable}}
 \usepackage[margin=2cm]{{geometry}} % for this document alone
 \begin{{document}}
-{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+{{\footnotesize\setlength{{\tabcolsep}}{{3pt}}
 \begin{{longtable}}{{{columns}}}
 \caption[{title}]{{{caption}}}\label{{tab:{name}}} \\
 \toprule

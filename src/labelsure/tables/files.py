@@ -964,6 +964,11 @@ def _files_of(given: AnyPath) -> list[TableFile]:
     parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
     base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
     names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
+    if not names:
+        raise DataError(
+            f"{root!r} must name files with a table, there is none. Check the folder, pattern or "
+            "address."
+        )
     for name in names:  # the suffix first: it says more than that there is no such file
         if storage.suffix_of(Path(name)) not in KINDS:
             raise InputError(
@@ -985,8 +990,6 @@ def _list_local(path: Path) -> list[str]:
     if glob.has_magic(str(path)) and not path.exists():
         found = sorted(glob.glob(str(path), recursive=True))
         names = [n for n in found if "**" not in str(path) or Path(n).is_file()]
-        if not names:
-            raise DataError(f"No file matches the pattern {str(path)!r}. Check the folder.")
         return [file for name in names for file in _list_local(Path(name))]
     if not path.is_dir():
         return [str(path)]
@@ -1009,11 +1012,6 @@ def _list_local(path: Path) -> list[str]:
                 "are, and move away what is none."
             )
         files += own
-    if not files:
-        raise DataError(
-            f"The folder {str(path)!r} must hold files with a table, it holds none. Name the "
-            "folder in which they are."
-        )
     return [str(file) for file in files]
 
 
@@ -1040,8 +1038,6 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
         is_hidden = any(part[0] in "._" for part in below.split("/") if part)
         if entry.type == FileType.File and not is_hidden and re.fullmatch(pattern, name):
             found.append(name)
-    if not found:
-        raise DataError(f"There is no file at {root!r}. Check the address.")
     return sorted(found)
 
 
@@ -1067,19 +1063,18 @@ def _partitions_of(file: str, root: str) -> Partitions:
     )
 
 
+def _list_types(file: TableFile) -> dict[str, str]:
+    """Return the types of a file's columns, those that the names of its folders hold among them."""
+    own = file.kind.columns(file)
+    types = own if isinstance(own, dict) else {"the number of columns": str(own)}
+    return {**types, **{name: "the name of a folder" for name, _ in file.partitions}}
+
+
 def _check_same_columns(first: TableFile, file: TableFile) -> None:
     """Refuse files that are no parts of one table; their columns may be in another order."""
-    if [name for name, _ in file.partitions] != [name for name, _ in first.partitions]:
-        raise DataError(
-            f"The folders of a table must name the same columns, those of {first.path!r} and "
-            f"{file.path!r} do not. Read them one after the other."
-        )
-    types = [first.kind.columns(first), file.kind.columns(file)]
-    if types[0] == types[1]:
+    expected, found = map(_list_types, (first, file))
+    if expected == found:
         return
-    expected, found = (
-        one if isinstance(one, dict) else {"the number of columns": str(one)} for one in types
-    )
     name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
     raise DataError(
         f"All files of a table must have the same columns, but {name!r} is "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -155,10 +155,6 @@ class ColumnRole:
         """Return a role with what is always done to such columns."""
         return cls(name, role, NOTES[role])
 
-    def to_dict(self) -> dict[str, str]:
-        """Return it as plain values."""
-        return {"name": self.name, "role": self.role, "note": self.note}
-
 
 def infer_roles(
     frame: pd.DataFrame,
@@ -220,6 +216,15 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         reason = "it counts the rows"
     if reason:
         return ColumnRole(name, LEFT_OUT, reason)
+    with_comma = np.array([bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts])
+    if max(with_comma.sum(), (~is_bad & ~missing).sum()) >= NEARLY * len(values):
+        row = int(np.argmax(is_bad))
+        warn(
+            f"Column {name!r} is not used as a number: row {row} (rows count from 0) has "
+            f"{texts[row]!r}. Numbers have a decimal point; fix the value, or give the column's "
+            "role.",
+            UserWarning,
+        )
     n_words = float(np.mean([len(text.split()) for text in values]))
     share = len(set(values)) / len(values)
     if n_words >= MANY_WORDS or (n_words >= SEVERAL_WORDS and share > 0.5):
@@ -228,6 +233,12 @@ def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
         note = f"{len(set(values))} different values in {len(values)} rows, as those of an id"
         return ColumnRole(name, LEFT_OUT, note)
     return ColumnRole.of(name, CATEGORY)
+
+
+NEARLY = 0.9
+"""Share of numbers among the values of a column from which on the others look like mistakes."""
+
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 
 
 def _counts_rows(numbers: Floats) -> bool:
@@ -405,7 +416,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
 
     def describe_columns(self) -> list[dict[str, str]]:
         """Return what was done to each column, as plain values."""
-        return [role.to_dict() for role in self.roles_]
+        return [asdict(role) for role in self.roles_]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the features: the column, and for its values and words these."""
@@ -854,7 +865,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             roles += [
                 ColumnRole(name, PROBABILITY, LAYOUTS[self.layout]) for name in self.columns_read
             ]
-        return [role.to_dict() for role in roles]
+        return [asdict(role) for role in roles]
 
 
 def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:

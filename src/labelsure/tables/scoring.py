@@ -301,9 +301,6 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
         return frame
     if type(frame).__module__.partition(".")[0] == "polars" and hasattr(frame, "to_arrow"):
         frame = frame.to_arrow()
-        for place, column in enumerate(frame.schema):
-            if pa.types.is_large_string(column.type) or str(column.type) == "string_view":
-                frame = frame.set_column(place, column.name, frame.column(place).cast(pa.string()))
     if not isinstance(frame, pa.Table):
         raise InputError(
             "`frame` must be a pandas or polars DataFrame or a pyarrow Table, got "
