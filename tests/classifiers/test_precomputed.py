@@ -243,7 +243,7 @@ def test_the_estimator_works_on_it():
             r"`X` must lie in .*, got nan",
         ),
         ("logit", np.where(P > 0.9, np.nan, P), Y, "logits that are numbers, got NaN in row"),
-        ("joint", sp.csr_array(P), Y, "`X` must be a dense array, got a sparse"),
+        ("joint", sp.csr_array(P), Y, "`X` must be a dense array, got a csr_array"),
         ("marginal", P, Y[:-1], "`y` must have 40 rows, got 39"),
         ("marginal", P, Y[:, :2], r"`y` must have 3 labels \(columns\), got 2"),
         ("marginal", P, Y[:, 0], r"`y` must have 3 labels \(columns\), got 1"),
@@ -359,5 +359,5 @@ def test_votes_are_a_kind_of_arrays():
     )
     fewer = ls.as_distribution([[[1, 0], [1, 1], [np.nan, np.nan]]], kind="votes")
     np.testing.assert_allclose(fewer.probabilities(), [[0, 0.5, 0, 0.5]])
-    with pytest.raises(ls.InputError, match="at least one vote for each instance, row 1 has none"):
+    with pytest.raises(ls.InputError, match="must have at least one vote, row 1 has none"):
         ls.as_distribution([[[1.0, 0]], [[np.nan, np.nan]]], kind="votes")

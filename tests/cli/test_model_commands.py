@@ -262,7 +262,7 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
         (["--labels", "odd", "--target", "2"], "Invalid value for '--target'"),
         (
             ["--labels", "odd", "--target", "0.5", "--share", "0.5"],
-            "`--target` or `--share` must be given, and",
+            "Either `--target` or `--share` must be given",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
         (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
@@ -292,7 +292,7 @@ def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
 def test_mistakes_of_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
     both = [*words, "--target", "0.5", "--share", "0.5"]
-    assert "`--target` or `--share` must be given, and not both" in refused(capsys, *both)
+    assert "Either `--target` or `--share` must be given" in refused(capsys, *both)
     no_sep = [*words, "--label-sep", ""]
     assert "`--label-sep` must be the text between two label names" in refused(capsys, *no_sep)
     logits = tmp_path / "logits.csv"

@@ -51,7 +51,7 @@ def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "Mean rank correlation of candidates and accuracy" in text
     assert "│ HP        │" in text
-    assert f"{run_folder / 'tables'} (" in text
+    assert str(run_folder / "tables") in text
 
 
 def test_check_prints_the_comparison(run_folder, comparison, capsys):

@@ -625,7 +625,7 @@ def test_dense_is_refused_where_it_is_out_of_reach():
     dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4)
     with pytest.raises(ls.TooLargeError, match="engine"):
         dist.with_engine(engine="dense").profile()
-    with pytest.raises(ls.TooLargeError, match="at most 4 labels"):
+    with pytest.raises(ls.TooLargeError, match="the limit is 4 labels"):
         ls.expected_accuracy(dist.with_engine(engine="dense"), metric="jaccard")
 
 

@@ -265,8 +265,8 @@ def test_too_few_for_a_recall():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "`coverage` or `recall` must be given, and not both"),
-        ({"coverage": 0.9, "recall": 0.9}, "`coverage` or `recall` must be given, and not both"),
+        ({}, "Either `coverage` or `recall` must be given"),
+        ({"coverage": 0.9, "recall": 0.9}, "Either `coverage` or `recall` must be given"),
         ({"coverage": 1.0}, "coverage"),
         ({"recall": 0}, "recall"),
         ({"coverage": 0.9, "score": "marginal"}, "score for a coverage"),

@@ -111,7 +111,7 @@ def test_votes_that_were_not_cast():
             np.testing.assert_array_equal(
                 dist[row].top(k).probabilities, alone.top(k).probabilities
             )
-    with pytest.raises(ls.InputError, match="at least one vote for each instance, row 1 has none"):
+    with pytest.raises(ls.InputError, match="must have at least one vote, row 1 has none"):
         model.fit(np.array([[[1, 0]], [gone]]), truth[:2])
     with pytest.raises(ls.InputError, match="`samples`"):
         model.fit(np.array([[[1, np.nan]], [[1, 0]]]), truth[:2])

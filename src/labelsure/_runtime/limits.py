@@ -30,12 +30,12 @@ WRITTEN_LABELS = 16
 """Up to here the engine "auto" writes out all 2**L probabilities of linear chains where a short
 search does not do: that is exact and costs less than draws. Ten chains, flat probabilities (CAL500
 and random), ms an instance, all probabilities against draws: at 16 labels .4 to .5 against .5 to
-.7 for expected accuracies, .4 to .5 against .2 to 1.2 for marginals, 1.0 against 2.6 for decisions
-under Jaccard; at 18 labels 1.4 against .5 to .9, 1.3 against .2 to 1.4, 4.5 against 2.9."""
+.7 for expected accuracies, .4 to .5 against .2 to 1.2 for marginals; at 18 labels 1.4 against .5
+to .9 and 1.3 against .2 to 1.4, and 4.5 against 2.9 for decisions under Jaccard."""
 
 WRITTEN_FOR_MANY_DRAWS = 18
 """The same for questions that need most draws, candidates and decisions but under Jaccard: at 18
-labels 1.4 against 1.6 to 3.2 for candidates, 1.5 against 1.5 for decisions under F1 and Hamming."""
+labels 1.3 against 1.5 for decisions under Hamming."""
 
 FIRST_SEARCH = 256
 """Labelsets that "auto" searches for before it draws: where these do not do, a thousand draws

@@ -99,8 +99,8 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
     low, high = values.min(initial=0.0), values.max(initial=0.0)
     if low < 0 or high > 1:
         raise InputError(
-            "An expected precision needs probabilities of labels, between 0 and 1, got "
-            f"{low if low < 0 else high:g}. Pass a distribution, or make probabilities of scores."
+            "An expected precision needs probabilities between 0 and 1, got "
+            f"{low if low < 0 else high:g}. Pass a distribution, or calibrate the scores."
         )
     return np.asarray(_find_first(marginals, k)[1].sum(axis=1) / k)
 

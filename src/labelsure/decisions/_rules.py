@@ -203,9 +203,8 @@ def decide(
             )
         if metric != HAMMING:
             raise InputError(
-                "`metric` must be 'hamming' with `open_cost` or `skeptical`: under Hamming each "
-                f"label is decided or left open by its own probability, got {metric.name!r}. "
-                "Decide under 'hamming', or leave `open_cost` and `skeptical` out."
+                f"`metric` must be 'hamming' with `open_cost` or `skeptical`, got {metric.name!r}. "
+                "Leave these out for other metrics."
             )
         dense = dist._with_dense_rows()
         abstentions = (
@@ -238,9 +237,9 @@ def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     members = dist._members()
     if members is None:
         raise InputError(
-            "`skeptical` must be asked of a mixture, whose members can disagree, such as an "
-            f"ensemble of chains makes, got {type(dist).__name__}. `open_cost` leaves labels open "
-            "for any distribution."
+            "`skeptical` needs a mixture, whose members can disagree, such as an ensemble of "
+            f"chains, got {type(dist).__name__}. Use `open_cost` to abstain on labels of any "
+            "distribution."
         )
     is_set, is_absent = (np.ones((len(dist), dist.n_labels), dtype=bool) for _ in range(2))
     for member in members:
@@ -336,10 +335,9 @@ def _decide_from_pairs(
         best = _best_of_dense_copy(dist, metric, empty)
     if best is None:
         raise TooLargeError(
-            f"The best labelset under the metric {metric.name!r} is only known by comparing all "
-            f"pairs of labelsets, for at most {_limits.ALL_PAIRS_LABELS} labels, got "
-            f"{dist.n_labels}. Compare your own proposals with `expected_accuracy`, which works "
-            "for any number."
+            f"The best labelset under the metric {metric.name!r} can be found for at most "
+            f"{_limits.ALL_PAIRS_LABELS} labels, got {dist.n_labels}. Compare labelsets of your "
+            "own with `expected_accuracy`."
         )
     return best
 

@@ -244,10 +244,10 @@ class ChainMixture(Mixture):
     def _dense(self) -> DenseBlocks:
         if self.n_labels > self.max_exact_labels:
             raise TooLargeError(
-                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
-                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
-                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
-                f"{JOINT_BYTES} * 2**{self.n_labels} bytes."
+                f"All 2**{self.n_labels} labelsets are too many to enumerate, the limit is "
+                f"{self.max_exact_labels} labels. Use engine='auto', 'certified' or 'sampled', or "
+                f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{self.n_labels} bytes fit into "
+                "memory."
             )
         return self._joints
 

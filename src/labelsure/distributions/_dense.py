@@ -76,9 +76,8 @@ class DenseDistribution(LabelsetDistribution):
         n_labels = P.shape[1].bit_length() - 1 if P.ndim == 2 else 0
         if n_labels < 1 or P.shape[1] != 2**n_labels:
             raise InputError(
-                "`probabilities` must have shape (n_samples, 2**n_labels), a column for every "
-                f"labelset in the order of the codes, got shape {P.shape}. For a few labelsets "
-                "use `LabelsetTable`, for marginals `IndependentLabels`."
+                f"`probabilities` must have shape (n_samples, 2**n_labels), got shape {P.shape}. "
+                "For a few labelsets use `LabelsetTable`, for marginals `IndependentLabels`."
             )
         super().__init__(P.shape[0], n_labels, label_names)
         totals, n_bad = np.empty(len(P)), np.empty(len(P), dtype=np.int64)

@@ -409,8 +409,8 @@ def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
     rows.sum_duplicates()
     if values.format in WITH_DUPLICATES and rows.nnz < n_stored:
         raise InputError(
-            f"`{name}` must list each label of an instance once, got {n_stored - rows.nnz} entries "
-            "that are there twice. Keep one of each."
+            f"`{name}` must list each label of an instance once, got {n_stored - rows.nnz} "
+            "duplicate entries."
         )
     if n_labels is not None:
         if n_labels < rows.shape[1]:
@@ -428,9 +428,9 @@ def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
     labels = np.asarray(indices)
     if labels.ndim != 2 or labels.dtype.kind not in "iu" or labels.shape != values.shape:
         raise InputError(
-            "`indices` and `scores` must be arrays of one shape, (n_samples, k), the first of "
-            f"whole numbers, got shapes {labels.shape} and {values.shape} and dtype "
-            f"{labels.dtype}. Where an instance has fewer labels, fill up with the index -1."
+            "`indices` and `scores` must have one shape (n_samples, k), indices being whole "
+            f"numbers, got {labels.shape} and {values.shape}, {labels.dtype}. Where an instance "
+            "has fewer labels, fill up with index -1."
         )
     is_listed = labels >= 0
     if labels.size and (labels.min() < -1 or labels.max() >= n_labels):
@@ -453,8 +453,8 @@ def check_probabilities(rows: csr_array) -> csr_array:
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         raise InputError(
             f"`marginals` must lie in [0, 1], got {rows.data[at]} in row {row}, label "
-            f"{rows.indices[at]}. If these are logits, use "
-            "`SparseIndependentLabels.from_logits`; other scores must be calibrated first."
+            f"{rows.indices[at]}. For logits use `SparseIndependentLabels.from_logits`; calibrate "
+            "other scores."
         )
     return rows
 

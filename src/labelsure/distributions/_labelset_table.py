@@ -297,8 +297,8 @@ class LabelsetTable(LabelsetDistribution):
         totals = np.bincount(instance, weights, minlength=n_samples)
         if not totals.all():
             raise InputError(
-                "There must be at least one vote for each instance, row "
-                f"{totals.argmin()} has none. Drop that row, or write zeros for an empty labelset."
+                f"Each instance must have at least one vote, row {totals.argmin()} has none. Drop "
+                "that row, or write zeros for an empty labelset."
             )
         merged = WeightedLabelsets.merge(rows, weights / totals[instance], instance, n_samples)
         new = cls.from_weighted(merged, label_names)
@@ -439,8 +439,8 @@ def _flatten(
         shape = np.shape(labelsets)
         if len(shape) != 3 or shape[2] == 0:
             raise InputError(
-                "`labelsets` of no instance must say the number of labels: pass an array of shape "
-                f"(0, k, n_labels), got shape {shape}."
+                "`labelsets` without instances must be an array of shape (0, k, n_labels), got "
+                f"shape {shape}."
             )
         return np.empty((0, shape[2]), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp)
     lengths = np.array([len(block) for block in blocks], dtype=np.intp)

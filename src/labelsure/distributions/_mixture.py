@@ -262,7 +262,7 @@ def _check_share(share: Any, n_samples: int) -> Floats:
         )
     if not ((values > 0) & (values <= 1)).all():
         raise InputError(
-            "`share` must be above 0 and at most 1, so that no labelset is impossible, got "
-            f"{values.min() if values.size else values}. For none use the `LabelsetTable` itself."
+            "`share` must be above 0 and at most 1, got "
+            f"{values.min() if values.size else values}. For 0 use the `LabelsetTable` itself."
         )
     return np.broadcast_to(values, (n_samples,))

@@ -25,8 +25,8 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     refuse_masked(values, name)
     if is_sparse(values):
         raise InputError(
-            f"`{name}` must be a dense array, got a sparse one ({type(values).__name__}), whose "
-            f"missing entries would count as 0. If they are, pass `{name}.toarray()`."
+            f"`{name}` must be a dense array, got a {type(values).__name__}. If missing entries "
+            f"are 0, pass `{name}.toarray()`."
         )
     try:
         array = np.asarray(without_gradient(values), order="C")

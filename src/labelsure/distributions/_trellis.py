@@ -48,8 +48,8 @@ def check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[
         positions = []
     if len(positions) != n_labels:
         raise InputError(
-            f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
-            f"got {reprlib.repr(parents)}. A label without parents has an empty one: `()`."
+            f"`parents` must have a sequence for each of the {n_labels} positions, empty for no "
+            f"parents, got {reprlib.repr(parents)}."
         )
     for j, some in enumerate(positions):
         if len(some) > MAX_PARENTS:
@@ -84,7 +84,7 @@ def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> 
     if len(tables) != len(parents):
         raise InputError(
             f"`conditionals` must have one array for each of the {len(parents)} positions, got "
-            f"{len(tables)}. Its rows are the instances, its columns the ways the parents can be."
+            f"{len(tables)}."
         )
     n_samples = tables[0].shape[0] if tables[0].ndim else 0
     packed = np.zeros((n_samples, len(tables), 2 ** max(map(len, parents))))
@@ -92,8 +92,8 @@ def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> 
         shape = (n_samples, 2 ** len(some))
         if table.shape != shape:
             raise InputError(
-                f"`conditionals[{j}]` must have shape {shape}: a row for each instance, a column "
-                f"for every way that its {len(some)} parents can be, got shape {table.shape}."
+                f"`conditionals[{j}]` must have shape {shape}, a column for each state of its "
+                f"{len(some)} parents, got shape {table.shape}."
             )
         packed[:, j, : shape[1]] = check_unit_interval(table, f"conditionals[{j}]", fix=FIX)
     return packed

@@ -196,8 +196,8 @@ class RegionLabelsets(PartialLabelsets):
         limit = read_whole_number(max_labelsets, "max_labelsets")
         if self.source is None or self.log_thresholds is None:
             raise InputError(
-                "The labelsets of a region must come from probabilities of labelsets, got a region "
-                "of single labels. Use LabelsetRegion(coverage, score='probability')."
+                "Labelsets can be listed for regions by probability only, got a region of single "
+                "labels. Use LabelsetRegion(coverage, score='probability')."
             )
         return _list_down_to(self.source, self.log_thresholds, limit)
 
@@ -489,10 +489,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         """Raise an `InputError` if the region cannot be fitted with these parameters."""
         if (self.coverage is None) == (self.recall is None):
             raise InputError(
-                "`coverage` or `recall` must be given, and not both, got "
-                f"coverage={self.coverage!r} and recall={self.recall!r}. A coverage is the "
-                "probability that the region holds the true labelset, a recall the share of true "
-                "labels among the possible ones."
+                f"Either `coverage` or `recall` must be given, got coverage={self.coverage!r} and "
+                f"recall={self.recall!r}."
             )
         for name in ("coverage", "recall"):
             if getattr(self, name) is not None:
