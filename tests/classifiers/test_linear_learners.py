@@ -126,7 +126,7 @@ def test_logits_that_are_not_numbers_are_refused_by_a_linear_trellis():
     """As where features are extreme: what overflows with both signs has no sum."""
     X, Y = make_problem(n_labels=3)
     model = ls.classifiers.ClassifierTrellis(random_state=0).fit(X, Y)
-    model.estimators_[1].intercept_[0] = np.inf - np.inf
+    model._linear_weights[2][1] = np.inf - np.inf
     with pytest.raises(ls.InputError, match=r"`conditionals\[1\]` must lie in"):
         model.predict_distribution(X[:1])
 
@@ -138,7 +138,8 @@ def test_one_learner_that_is_not_linear_is_enough():
     from labelsure.classifiers._base_learners import read_linear_weights
 
     learners = [*model.estimators_[:4], tree]
-    assert read_linear_weights(learners, X, Y[:, model.order_]) is None
+    before = [range(j) for j in range(5)]
+    assert read_linear_weights(learners, X, Y[:, model.order_], before) is None
 
 
 def test_a_form_that_rounding_spoils_is_not_used():

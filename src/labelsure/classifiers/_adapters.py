@@ -269,7 +269,8 @@ def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixt
     order = np.asarray(model.order_)
     # The labels of the probes may be anything; half of them are 1.
     labels = np.indices((X.shape[0], len(order))).sum(axis=0).astype(np.int8) % 2
-    linear = read_linear_weights(model.estimators_, X, labels)
+    before = [range(j) for j in range(len(order))]
+    linear = read_linear_weights(model.estimators_, X, labels, before)
     dist = ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
     classes = [model.estimators_[position].classes_ for position in np.argsort(order)]
     warn_of_single_classes(dist, classes)

@@ -268,33 +268,33 @@ def _predict_next(
     return clip_certain(positive_probability(learners[position], features))
 
 
-def predict_logits(learner: Any, X: Features) -> Floats:
-    """Return the logit of P(label = 1), (n,): unrounded where the learner is linear."""
-    form = read_linear_form(learner, X[choose_probes(X)])
-    if form is None:
-        return np.asarray(logit(clip_certain(positive_probability(learner, X))))
-    return form.logits(X)
+def read_linear_weights(
+    learners: Sequence[Any], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
+) -> LinearWeights | None:
+    """Return the weights of learners that are all linear, None for any other.
 
-
-def choose_probes(X: Features) -> Indices:
-    """Return a few rows of X, spread over all of them."""
-    return np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
-
-
-def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
-    """Return the weights of a chain whose learners are all linear, None for any other."""
-    n_labels, n_features = len(learners), X.shape[1]
-    probes = choose_probes(X)
+    Y holds the label at each position, and the parents of each position. Some rows, spread over
+    all of them, show whether the linear form gives the learner's probabilities.
+    """
+    probes = np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
     X, Y = X[probes], Y[probes]
+    n_labels, n_features = len(learners), X.shape[1]
     of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
     intercepts = np.zeros(n_labels)
-    for j, learner in enumerate(learners):
-        form = read_linear_form(learner, append_labels(X, Y[:, :j]))
+    for j, (learner, above) in enumerate(zip(learners, parents, strict=True)):
+        form = read_linear_form(learner, append_labels(X, Y[:, list(above)]))
         if form is None:
             return None
-        of_features[j], of_labels[j, :j] = form.weights[:n_features], form.weights[n_features:]
+        of_features[j] = form.weights[:n_features]
+        of_labels[j, list(above)] = form.weights[n_features:]
         intercepts[j] = form.intercept
     return of_features, of_labels, intercepts
+
+
+def multiply_features(linear: LinearWeights, X: Features) -> Floats:
+    """Return each label's logit where no other label is set, (n, L)."""
+    of_features, _, intercepts = linear
+    return np.asarray(X @ of_features.T) + intercepts
 
 
 def expand_chain(
@@ -306,9 +306,8 @@ def expand_chain(
     """Return a chain in the form that its learners allow."""
     if linear is None:
         return PrefixChain(order, partial(_predict_next, learners, X), X.shape[0])
-    of_features, of_labels, intercepts = linear
-    base = np.asarray(X @ of_features.T) + intercepts
-    return LinearChain.from_fitted(order.astype(np.intp), base, of_labels)
+    base = multiply_features(linear, X)
+    return LinearChain.from_fitted(order.astype(np.intp), base, linear[1])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._kernels.threads import one_blas_thread
@@ -28,14 +28,15 @@ from labelsure.classifiers._base_learners import (
     expand_chain,
     find_weight_argument,
     fit_learners,
-    predict_logits,
+    multiply_features,
+    positive_probability,
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._probabilities import make_random_state
+from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.labelsets.rows import check_label_order, from_codes
 
@@ -98,14 +99,20 @@ class BinaryRelevance(LabelsetClassifier):
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator, n_labels = make_random_state(self.random_state), Y.shape[1]
+        parents: list[tuple[int, ...]] = [()] * n_labels
         self.estimators_ = fit_learners(
-            learner, X, Y, sample_weight, range(n_labels), [()] * n_labels, generator, self.n_jobs
+            learner, X, Y, sample_weight, range(n_labels), parents, generator, self.n_jobs
         )
+        self._linear_weights = read_linear_weights(self.estimators_, X, Y, parents)
 
     def _distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
-        logits = [predict_logits(learner, X) for learner in self.estimators_]
-        return IndependentLabels.from_logits(np.column_stack(logits), self.label_names_)
+        if self._linear_weights is None:
+            p = [positive_probability(learner, X) for learner in self.estimators_]
+            logits = logit(clip_certain(np.column_stack(p)))
+        else:
+            logits = multiply_features(self._linear_weights, X)
+        return IndependentLabels.from_logits(logits, self.label_names_)
 
 
 class ProbabilisticClassifierChain(LabelsetClassifier):
@@ -182,11 +189,11 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     ) -> None:
         generator = make_random_state(self.random_state)
         self.order_ = self._order(Y.shape[1], generator)
-        before = map(range, range(Y.shape[1]))
+        before = [range(j) for j in range(Y.shape[1])]
         self.estimators_ = fit_learners(
             learner, X, Y, sample_weight, self.order_, before, generator, self.n_jobs
         )
-        self._linear_weights = read_linear_weights(self.estimators_, X, Y[:, self.order_])
+        self._linear_weights = read_linear_weights(self.estimators_, X, Y[:, self.order_], before)
 
     def _order(self, n_labels: int, generator: np.random.RandomState) -> NDArray[Any]:
         if self.order is None:
@@ -491,6 +498,9 @@ class ClassifierTrellis(LabelsetClassifier):
         self.estimators_ = fit_learners(
             learner, X, Y, sample_weight, self.order_, self.parents_, generator, self.n_jobs
         )
+        self._linear_weights = read_linear_weights(
+            self.estimators_, X, Y[:, self.order_], self.parents_
+        )
 
     def _place(
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
@@ -504,18 +514,18 @@ class ClassifierTrellis(LabelsetClassifier):
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
-        conditionals = [
-            _make_conditional_table(learner, X, len(parents))
-            for learner, parents in zip(self.estimators_, self.parents_, strict=True)
-        ]
+        linear = self._linear_weights
+        base = None if linear is None else multiply_features(linear, X)
+        stack = sp.vstack if sp.issparse(X) else np.vstack
+        conditionals = []  # P(label = 1) for each row of X and each code of the parents
+        for j, (learner, parents) in enumerate(zip(self.estimators_, self.parents_, strict=True)):
+            n, n_states = len(parents), 2 ** len(parents)
+            states = from_codes(np.arange(n_states), n) if n else np.zeros((1, 0), np.int8)
+            if linear is None or base is None:
+                features = append_labels(stack([X] * n_states), states.repeat(X.shape[0], axis=0))
+                p = clip_certain(positive_probability(learner, features))
+                conditionals.append(p.reshape(n_states, -1).T.copy())
+            else:
+                logits = base[:, j, np.newaxis] + states @ linear[1][j, list(parents)]
+                conditionals.append(expit(logits).clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE))
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
-
-
-def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
-    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
-    n_states = 2**n_parents
-    states = from_codes(np.arange(n_states), n_parents) if n_parents else np.zeros((1, 0), np.int8)
-    stack = sp.vstack if sp.issparse(X) else np.vstack
-    features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
-    p = expit(predict_logits(learner, features)).clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE)
-    return p.reshape(n_states, -1).T.copy()
