@@ -149,6 +149,19 @@ def test_the_best_under_jaccard_of_any_joint(L, empty):
     assert ways == {True, False} or L <= 2
 
 
+@pytest.mark.parametrize(
+    ("weights", "best"),
+    [([10, 6, 0, 7, 9, 0, 0, 0], 3), ([0, 6, 0, 8, 9, 1, *[0] * 10], 3)],
+)
+def test_a_bound_counts_the_next_label_instead_of_the_last(weights, best):
+    """The labelset with the largest bound is not the best: one of the same size is worth more."""
+    dist = ls.DenseDistribution([weights], normalise=True)
+    assert oracles.best_prediction(dist.probabilities()[0], "jaccard", 0.0)[0] == (1, 1) + (0,) * (
+        dist.n_labels - 2
+    )
+    assert codes_of(ls.decide(dist, "jaccard", empty=0.0).labelsets) == best
+
+
 @given(st.integers(1, 5).flatmap(lambda L: probability_rows(2**L)), st.sampled_from([0.0, 1.0]))
 def test_no_other_labelset_is_better_under_jaccard(P, empty):
     dist = ls.DenseDistribution([P])

@@ -120,6 +120,19 @@ def test_rows_that_a_search_answers_are_not_written_out():
 
 
 @pytest.mark.jit_only
+@pytest.mark.parametrize("n_labels", [15, 16])
+def test_the_most_probable_labelsets_are_certain_up_to_16_labels(n_labels):
+    """Also of flat probabilities, for which a search proves nothing."""
+    dist = ls.distributions.ChainMixture(chains_of(n_labels, 3, 0.2))
+    assert (dist.with_engine(engine="certified", budget=256).top(3).high > dist.top(3).high).any()
+    exact = dist.with_engine(engine="dense")
+    found, best = dist.top(3), exact.top(3)
+    assert_array_equal(found.labelsets, best.labelsets)
+    assert_array_equal(found.high, found.probabilities)
+    assert_array_equal(dist.mode(), exact.mode())
+
+
+@pytest.mark.jit_only
 def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
     """Flat probabilities: 256 labelsets have next to no mass. Sharp ones are searched as before."""
     goals = Goals.of(width=0.0, unseen=0.0, enough_mass=2.0)

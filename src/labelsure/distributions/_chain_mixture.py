@@ -399,10 +399,12 @@ class ChainMixture(Mixture):
         return self._ask(question, lambda _, view: view.marginal_bounds())
 
     def _mode(self) -> Labelsets:
-        return self._ask(Question(n_certain=1), lambda _, view: view.mode())
+        question = Question(n_certain=1, written_labels=_limits.WRITTEN_LABELS)
+        return self._ask(question, lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
-        best = self._ask(Question(n_certain=k), lambda _, view: view.top(k))
+        question = Question(n_certain=k, written_labels=_limits.WRITTEN_LABELS)
+        best = self._ask(question, lambda _, view: view.top(k))
         if self._is_dense:
             return best
         # What stands where fewer were found can be evaluated all the same.
