@@ -152,11 +152,11 @@ P = [[0.2, 0.9], [0.5, 0.5]]
         ),
         (
             lambda: ls.decisions.expected_precision_at_k([[0.5, 1.5]], 1),
-            "probabilities of labels, .* got 1.5",
+            "needs probabilities between 0 and 1, got 1.5",
         ),
         (
             lambda: ls.decisions.expected_precision_at_k([[-2, 0.5]], 1),
-            "probabilities of labels, .* got -2",
+            "needs probabilities between 0 and 1, got -2",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_messages():
         with pytest.raises(ls.InputError, match=f"`k` must be a whole number >= 0, got {k}"):
             DIST.to_frame(k)
     for sep in ("", 3):
-        message = rf"`sep`.*None for tuples.*got sep={sep!r}"
+        message = rf"`sep` must separate label names, or be None.*got sep={sep!r}"
         with pytest.raises(ls.InputError, match=message):
             DIST.to_frame(sep=sep)
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown candidate 'XY'"):

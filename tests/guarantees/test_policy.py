@@ -185,7 +185,7 @@ def test_messages(scored):
     for share in (0, 1.5, "all"):
         with fails(f"`share` .*got {share!r}"):
             AcceptPolicy(share=share).fit(score, accuracy)
-    with fails("Either `target` or `share` must be given, got target=None and share"):
+    with fails("Either `target` or `share` must be given, not both, got target=None"):
         AcceptPolicy().fit(score, accuracy)
     with fails("not both, got target=0.9 and share=0.5"):
         AcceptPolicy(0.9, share=0.5).fit(score, accuracy)

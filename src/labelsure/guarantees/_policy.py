@@ -414,8 +414,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """Raise an `InputError` if the policy cannot be fitted with these parameters."""
         if (self.target is None) == (self.share is None):
             raise InputError(
-                f"Either `target` or `share` must be given, got target={self.target!r} and "
-                f"share={self.share!r}."
+                "Either `target` or `share` must be given, not both, got "
+                f"target={self.target!r} and share={self.share!r}."
             )
         read_number(self.confidence, "confidence", 0, 1, ends="()")
         if self.target is not None:

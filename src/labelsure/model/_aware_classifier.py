@@ -1171,10 +1171,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         X, truth = read_instances(X, y, self._new_estimator())
         n_rows = truth.labelsets.shape[0]
         for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
-            if values is not None and np.shape(values) != (n_rows,):
+            if values is not None and np.asarray(values).shape != (n_rows,):
                 raise InputError(
                     f"`{name}` must have one entry for each of the {n_rows} rows, got shape "
-                    f"{np.shape(values)}."
+                    f"{np.asarray(values).shape}."
                 )
         if groups is not None:
             read_groups(groups)

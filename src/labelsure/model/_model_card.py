@@ -115,8 +115,8 @@ class ModelCard:
             "predictions": self.decision,
             "own predictions": self.comparison,
             "recalibration": self.recalibration,
-            "estimated mean accuracy": f"{self.estimated:.3f}, from {self.low:.3f} to "
-            f"{self.high:.3f}",
+            f"estimated mean {self.metric}": f"{self.estimated:.3f} "
+            f"({self.confidence:.0%} interval {self.low:.3f} to {self.high:.3f})",
             "policy": self.summary,
             "region": self.region,
         }
