@@ -20,7 +20,7 @@ from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.files import read_table
-from labelsure.tables.inputs import InputTable, refuse_missing_columns
+from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
@@ -296,7 +296,7 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
     if missing:
         raise InputError(
             f"{str(path)!r} must be a table that `score` wrote, it has no column {missing[0]!r}. "
-            "Name its output, or leave it out."
+            "Name its output, or leave out `scored`."
         )
     if isinstance(table[PREDICTED].iloc[0], str):  # CSV has no lists
         texts = table[PREDICTED]
@@ -320,10 +320,12 @@ def _check_scored(
     if is_other.any():
         at = int(np.argmax(is_other))
         (file, row), there = places[at], found[at]
-        said = "is not there" if np.isnan(there) else f"has {there:.6f} there and {own[at]:.6f} now"
+        said = "is missing"
+        if not np.isnan(there):
+            said = f"has estimated accuracy {there:.6f} there, {own[at]:.6f} now"
         raise InputError(
             f"{str(path)!r} must be what `score` wrote for this model and input, but row {row} of "
-            f"{file!r} {said} as its estimated accuracy. Score the input again, or leave it out."
+            f"{file!r} {said}. Score the input again, or leave out `scored`."
         )
 
 
@@ -411,13 +413,14 @@ def _read_dates(frame: Any, time: str) -> Any:
     """Return the dates of all rows, or say which is none."""
     import pandas as pd
 
-    refuse_missing_columns([time], [str(name) for name in frame.columns], "the input")
+    if time not in frame.columns:
+        raise InputError(f"`time` must name a column of the input, got {time!r}.")
     dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
     if dates.isna().any():
         row = int(np.argmax(dates.isna()))
         raise InputError(
-            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row "
-            f"{row + 1}."
+            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row {row} "
+            "(rows count from 0). Fix or drop that row."
         )
     return dates.dt.tz_localize(None)
 
