@@ -124,7 +124,7 @@ def test_a_task_that_cannot_begin_is_a_failure(cluster):
     assert isinstance(found[0], TaskFailure)
     assert re.fullmatch(
         r"A worker could not begin a task \(.*\)\. Every worker needs labelsure and its "
-        r"dependencies in the versions that are installed here\. Run again: what is finished is "
+        r"dependencies in the versions that are installed here\. Run again: finished work is "
         r"kept\.",
         found[0].message,
     )

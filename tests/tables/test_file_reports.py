@@ -112,7 +112,7 @@ def test_a_truth_without_ids_goes_by_position(made, tmp_path):
 def test_a_truth_of_several_inputs_is_refused(made):
     folder = made[0]
     inputs = [folder / "new.csv", folder / "new.csv"]
-    with pytest.raises(InputError, match="about one input, got 2"):
+    with pytest.raises(InputError, match="with one input, got 2"):
         report_files(folder / "weather.labelsure", inputs, truth=folder / "truth.csv")
 
 

@@ -510,8 +510,9 @@ def read_dataset(
     suffix = storage.suffix_of(place)
     if suffix == TEXT and choice != ColumnChoice():
         raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {place.name} lists labels and "
-            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+            f"`labels`, `index`, `drop` and `sep` must not be given for {place.name}, which lists "
+            "labels and features by number. Leave them out; `Dataset.select_labels` takes some "
+            "labels."
         )
     if suffix == TEXT:
         data = read_sparse_text(storage.read_unpacked(place), place.name)

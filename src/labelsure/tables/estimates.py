@@ -213,14 +213,14 @@ def report_files(
     if not paths:
         if scored is not None or truth is not None:
             raise InputError(
-                "`scored` and `truth` must come with the input that they are about. Name its files."
+                "`scored` and `truth` must come with the input that they describe, got none. Name it."
             )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
         if len(paths) != 1:
             raise InputError(
-                f"`truth` must be about one input, got {len(paths)}. Join them, or make a page for "
-                "each."
+                f"`truth` must come with one input, got {len(paths)}. Join them, or make a page "
+                "for each."
             )
         if scored is not None:
             raise InputError(
@@ -347,8 +347,8 @@ def _predict_with_truth(
     frame, note = known.join(table, where), ""
     if len(frame) < len(table):
         note = (
-            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of {where}; "
-            "the page is about these."
+            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of "
+            f"{where}; the page shows these."
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
