@@ -87,7 +87,7 @@ def test_tables_that_both_have_a_column_id_are_joined_by_it(made, tmp_path):
 @pytest.mark.parametrize("settings", [{"scored": "s.csv"}, {"truth": "truth.csv"}])
 def test_tables_about_no_input_are_refused(made, settings):
     folder, *_ = made
-    with pytest.raises(InputError, match="must come with the input"):
+    with pytest.raises(InputError, match="must come with their input"):
         report_files(folder / "weather.labelsure", **settings)
 
 

@@ -213,7 +213,7 @@ def report_files(
     if not paths:
         if scored is not None or truth is not None:
             raise InputError(
-                "`scored` and `truth` must come with the input that they describe, got none. Name it."
+                "`scored` and `truth` must come with their input, got none. Name its files."
             )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
