@@ -110,7 +110,7 @@ def test_a_parquet_file(tmp_path):
         ("a,y\n\n1,0\n1,2,3\n", "y", r"line 4 must have 2 values .* it has 3"),
         (
             "a;b, c;y\n1;2;0\n",
-            "y",
+            "c;y",
             r"it has 1 \(';' may separate the columns: pass it as `csv_sep`",
         ),
         ("a,y\n1,0\n2,\n", "y", r"label 'y' is missing in row 1 \(rows count from 0\)"),

@@ -140,10 +140,9 @@ def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> lis
         own = [position[part]] if part in position else []
         matches = own or [j for name, j in position.items() if fnmatchcase(name, part)]
         if not matches:
-            is_column = what == "column"
-            raise (
-                unknown_column(part, position) if is_column else unknown_name(what, part, position)
-            )
+            if what == "column":
+                raise unknown_column(part, position)
+            raise unknown_name(what, part, position)
         found |= dict.fromkeys(matches)
     return list(found)
 

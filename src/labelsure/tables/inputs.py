@@ -1036,8 +1036,8 @@ class _NumberColumns:
         elif [*frame.columns] != [*range(self._n_features or frame.shape[1])]:
             raise InputError(
                 f"{where} must be an array of {self._n_features} columns without names, like the "
-                f"training data, got {frame.shape[1]} columns. Save the table as .npy, or fit the "
-                "model to a DataFrame."
+                f"training data, got columns {list_some(list(frame.columns))}. Save the table as "
+                ".npy, or fit the model to a DataFrame."
             )
         is_bad = numbers.isna().any(axis=1)
         if is_bad.any() and not self._allows_missing:
