@@ -245,7 +245,7 @@ class TestEstimator:
         _, dist, Y = case
         best = ls.decide(dist, "jaccard").labelsets
         given = AccuracyEstimator("jaccard").fit(dist[:600], Y[:600], best[:600])
-        with raises("others, given as `Y_pred`"):
+        with raises("predictions given as `Y_pred`"):
             given.estimate_labels(dist[600:])
         table = given.estimate_labels(dist[600:], best[600:])
         assert table["n_predicted"].tolist() == best[600:].sum(axis=0).tolist()

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
-KINDS = {"mode": "the most probable labelsets", "given": "others, given as `Y_pred`"}
+KINDS = {"mode": "the most probable labelsets", "given": "predictions given as `Y_pred`"}
 """What kinds of decisions are called in a sentence."""
 
 N_FOLDS = 5
@@ -510,9 +510,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if not is_same:
             wanted, came = (KINDS.get(kind, repr(kind)) for kind in (rule, str(own)))
             raise InputError(
-                f"Predictions must be made as in `fit`, where they were {wanted}, got {came}. "
-                "Pass the same kind as `Y_pred`, or fit to the kind that you want to judge: "
-                "`fit(dist, Y_true, Y_pred)`."
+                f"Predictions must be of the same kind as in `fit` ({wanted}), got {came}. Pass "
+                "the same kind as `Y_pred`, or fit to the kind that you want to judge: `fit(dist, "
+                "Y_true, Y_pred)`."
             )
 
     def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:
