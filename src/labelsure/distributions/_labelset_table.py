@@ -23,7 +23,6 @@ from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 
-
 # Entropy estimators: labelsets weighted by how often each was drawn, and the draws an instance.
 
 

@@ -224,8 +224,8 @@ class SmoothedTable(Mixture):
         log_collision = np.logaddexp(
             log(tabled.sum(tabled.weights**2)), 2 * log(share) + log_others
         )
-        largest = best.logs.T  # of the mode and the runner-up
-        profile = Profile(*largest, np.maximum(entropy, 0.0), log_collision, self.n_labels)
+        top, runner_up = best.logs.T
+        profile = Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
         return profile, best.labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
