@@ -120,8 +120,8 @@ class ChainMixture(Mixture):
     random_state
         Seed of the sampled engine.
     **settings
-        engine, tolerance, mass, budget: see `labelsure.distributions.Engine`; `with_engine`
-        replaces them.
+        engine, tolerance, sampled_tolerance, mass, budget, keep_top: how it computes and when it
+        stops, see `labelsure.distributions.Engine`; `with_engine` changes them.
 
     Examples
     --------
