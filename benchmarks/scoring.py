@@ -28,7 +28,7 @@ scored in minutes."""
 
 N_MILLION, N_COLUMNS = 1_000_000, 50
 N_WIDE, N_UNUSED = 20_000, 600
-N_COMPARED, N_SHARED = 2048, 20_480
+N_COMPARED, N_SHARED = 8192, 20_480
 """Rows whose scoring is timed against memory, some seconds, and those that two processes share:
 more, so that what it takes to begin counts little."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
@@ -253,7 +253,7 @@ def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
 def _decide_with_gaps(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    """Decide by the labelsets that are known, and say how far below the best that can be."""
+    """Decide by the joint distribution or by a support; return decisions and their gaps."""
     support = dist._support(metric)
     if support is None:
         return _decide_in_blocks(dist, metric, empty)
@@ -321,18 +321,14 @@ def _choose_by_size(
 def _transform_or_search(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist._best(metric, empty)
-    if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        best = _best_of_dense_copy(dist, metric, empty)
+    best = _best_or_dense(dist, metric, empty, _limits.CHEAP_DENSE_LABELS)
     return _search_jaccard(dist, empty) if best is None else best
 
 
 def _decide_from_pairs(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist._best(metric, empty)
-    if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
-        best = _best_of_dense_copy(dist, metric, empty)
+    best = _best_or_dense(dist, metric, empty, _limits.ALL_PAIRS_LABELS)
     if best is None:
         raise TooLargeError(
             f"The best labelset under the metric {metric.name!r} can be found for at most "
@@ -351,16 +347,18 @@ RULES: dict[Metric, Rule] = {
 """The rule for each metric that has one; any other is decided from all pairs of labelsets."""
 
 
-def _best_of_dense_copy(
-    dist: LabelsetDistribution, metric: Metric, empty: float
+def _best_or_dense(
+    dist: LabelsetDistribution, metric: Metric, empty: float, most: int
 ) -> tuple[Labelsets, Floats] | None:
-    best = DenseBlocks.of(dist)._best(metric, empty)
-    if best is None or not dist.sparse_rows:
+    """Return the best labelsets by the distribution's own rule, or of a dense copy if that fits."""
+    best = dist._best(metric, empty)
+    if best is not None or dist.n_labels > most:
         return best
-    return make_sparse(best[0]), best[1]
+    best = DenseBlocks.of(dist)._best(metric, empty)
+    return (make_sparse(best[0]), best[1]) if best is not None and dist.sparse_rows else best
 
 
-# Decisions that go by a support: what the labelsets that were not seen add to the gap.
+# Decisions from a support: unseen labelsets widen the gap.
 
 SupportRule = Callable[[Support, Metric, float], tuple[Labelsets, Floats]]
 
@@ -476,15 +474,12 @@ def _search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets
 class _Search:
     """A local search: the best labelset of each instance so far, and the evaluations left."""
 
-    best: Labelsets
-    value: Floats  # expected Jaccard of the best
-    left: Integers  # labelsets that may still be evaluated
-
     def __init__(self, dist: LabelsetDistribution, empty: float) -> None:
         self._dist, self._empty = dist, empty
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
-        self.value = np.full(len(dist), -np.inf)
-        self.left = np.full(len(dist), _limits.SEARCHED_LABELS // dist.n_labels)
+        self.value = np.full(len(dist), -np.inf)  # expected Jaccard of the best
+        n_evaluated = _limits.SEARCHED_LABELS // dist.n_labels
+        self.left = np.full(len(dist), n_evaluated)  # labelsets that may still be evaluated
 
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
         """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
@@ -514,7 +509,7 @@ class _Search:
     def flip_while_better(self, rows: Indices) -> None:
         """Flip the label that helps most, again and again."""
         for _ in range(MAX_FLIPS):
-            rows = self._affordable(rows)
+            rows = rows[self._is_affordable(rows)]
             if not rows.size:
                 return
             before = self.value[rows]
@@ -527,7 +522,7 @@ class _Search:
         Labels without which the labelset is worth most come first. Returns the rows that are
         better for it.
         """
-        rows = self._affordable(rows)
+        rows = rows[self._is_affordable(rows)]
         if not rows.size:
             return rows
         start, before = self.best[rows], self.value[rows]
@@ -544,9 +539,6 @@ class _Search:
     def _is_affordable(self, rows: Indices) -> Mask:
         """Return which of the rows may evaluate a labelset and all its flips."""
         return self.left[rows] > self._dist.n_labels
-
-    def _affordable(self, rows: Indices) -> Indices:
-        return rows[self._is_affordable(rows)]
 
 
 def _bound_by_covariances(marginals: Floats, covariances: Floats) -> Floats:

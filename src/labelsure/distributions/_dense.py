@@ -226,7 +226,8 @@ class DenseDistribution(LabelsetDistribution):
     def _best_jaccard(self, empty: float) -> Integers:
         """Return codes: where bounds prove none, by a transform, in double precision if it must."""
         best, rule = self._prove_jaccard(empty), unit_interval(self.n_labels - 1)
-        for precision in (np.float32, np.float64):
+        is_long = self.n_labels > SINGLE_PRECISION_BEYOND
+        for precision in (np.float32, np.float64) if is_long else (np.float64,):
             if (best < 0).any():
                 inputs = (empty, *(values.astype(precision) for values in rule))
                 for_rows(kernels.best_jaccard_rows, len(self), self._P, *inputs, into=[best])
@@ -278,6 +279,9 @@ def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Float
 
 
 Question = Callable[[Indices, DenseDistribution], Any]
+
+SINGLE_PRECISION_BEYOND = 10
+"""Labels up to which the transform takes less time than compiling it for single precision, too."""
 
 JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
 

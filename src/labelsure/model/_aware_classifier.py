@@ -135,7 +135,7 @@ DECISIONS = ("best", "mode", "predict")
 
 HELD_OUT = 0.4
 """Share of the rows that is held out by default. On Emotions, Scene and Yeast 0.4 loses .005 to
-.014 of F1 against 0.2, and intervals are 26 to 40% narrower (`python -m benchmarks.hold_out`)."""
+.014 of F1 against 0.2, and intervals are 26 to 40% narrower (docs/evidence/hold_out.csv)."""
 
 FEW_HELD_OUT = 50
 """Held-out rows below which `fit` names cv=5: with 60 of Yeast and Emotions the interval of the

@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileSums:
-    """What estimates of the rows of files follow from.
+    """Sums over the rows of files, from which `estimate` computes their mean accuracy.
 
     Parameters
     ----------
     model
-        What predicts them.
+        The model that predicts the rows.
     sums
-        Of all rows.
+        Sums over all rows.
     view
-        What is compared with the labelled instances, of at most 2,000 rows that chance has chosen;
-        None where that is not wanted.
+        Columns that the shift test compares with the calibration set, of at most 2,000 random rows;
+        None without a test.
     accuracy, estimated
-        (n,) of the rows whose truth is known.
+        (n,) actual and estimated accuracy of the rows whose truth is known.
     """
 
     model: AccuracyAwareClassifier
@@ -68,7 +68,24 @@ class FileSums:
     estimated: Floats
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
-        """Return the mean accuracy of all rows, by what is known of them."""
+        """Estimate the mean accuracy of all rows.
+
+        The result is that of `AccuracyAwareClassifier.estimate` for all rows at once, up to
+        rounding.
+
+        Parameters
+        ----------
+        level
+            Confidence level of the interval; None means the model's `confidence`.
+        shift
+            "test" warns of a shift, "ignore" does not test, "weighted" assumes covariate shift.
+            Not used where the truth of some rows is known.
+
+        Returns
+        -------
+        Estimate
+            The mean accuracy and its interval.
+        """
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
@@ -91,7 +108,40 @@ def sum_files(
     trust: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> FileSums:
-    """Return what every estimate of the rows of files follows from."""
+    """Read files in parts that fit into memory, and sum up what `FileSums.estimate` needs.
+
+    Parameters
+    ----------
+    model
+        Path of a saved `AccuracyAwareClassifier`.
+    inputs
+        Files, patterns, folders or addresses.
+    shift
+        How `estimate` will handle a shift: "test", "ignore" or "weighted".
+    truth
+        Table with the true labels of rows drawn at random.
+    id_column
+        Column that names the rows of inputs and truth; without it `row` and `file` do.
+    label_column, sep
+        Column of label names in the truth, and what separates the names.
+    csv_sep
+        Delimiter of CSV files; None finds it.
+    n_jobs, scheduler
+        Number of processes (all cores by default), or the address of a Dask scheduler.
+    trust
+        Types that may be loaded with the model, see `labelsure.load`.
+    progress
+        Called with the number of finished rows and of all rows.
+
+    Returns
+    -------
+    FileSums
+        Its `estimate` returns the mean accuracy of all rows.
+
+    See Also
+    --------
+    score_files : Writes the prediction and estimated accuracy of each row.
+    """
     check_shift(shift)
     rows = FileRows.open(
         model,
