@@ -205,7 +205,7 @@ def read_truth(
             if unknown is not None and {*labels}.isdisjoint(columns):
                 raise InputError(
                     f"The truth in {where} must have a column for each label, got "
-                    f"{list_some(list(columns))}. If one of them holds label names, name it with "
+                    f"{list_some([str(name) for name in columns])}. If one of them holds label names, name it with "
                     "`label_column`, and say what separates the names with `sep`, e.g. ';'."
                 )
             if unknown is not None:
