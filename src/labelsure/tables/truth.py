@@ -205,8 +205,9 @@ def read_truth(
             if unknown is not None and {*labels}.isdisjoint(columns):
                 raise InputError(
                     f"The truth in {where} must have a column for each label, got "
-                    f"{list_some([str(name) for name in columns])}. If one of them holds label names, name it with "
-                    "`label_column`, and say what separates the names with `sep`, e.g. ';'."
+                    f"{list_some([str(name) for name in columns])}. If one of them holds label "
+                    "names, name it with `label_column`, and say what separates the names with "
+                    "`sep`, e.g. ';'."
                 )
             if unknown is not None:
                 raise unknown_column(unknown, columns, where)
