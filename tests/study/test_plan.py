@@ -97,7 +97,7 @@ TOP_LEVEL = [
         "scaler = { class = 'x.Y', C = 1979-05-27 }",
         r"`scaler.C` .*got datetime.date\(1979, 5, 27\)",
     ),
-    ("datasets = 3 3", r"Plan 'mine': this is not TOML that can be read: "),
+    ("datasets = 3 3", r"Plan 'mine': must be valid TOML, but it is not: "),
 ]
 
 

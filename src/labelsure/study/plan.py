@@ -565,7 +565,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is not TOML that can be read: {first_line(error)}.") from error
+        raise InputError(f"must be valid TOML, but it is not: {first_line(error)}.") from error
 
 
 def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:

@@ -20,7 +20,7 @@ from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.files import read_table
-from labelsure.tables.inputs import InputTable, refuse_missing_columns
+from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
@@ -263,14 +263,14 @@ def report_files(
     if not paths:
         if scored is not None or truth is not None:
             raise InputError(
-                "`scored` and `truth` must come with the input that they are about. Name its files."
+                "`scored` and `truth` must come with their input, got none. Name its files."
             )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
         if len(paths) != 1:
             raise InputError(
-                f"`truth` must be about one input, got {len(paths)}. Join them, or make a page for "
-                "each."
+                f"`truth` must come with one input, got {len(paths)}. Join them, or make a page "
+                "for each."
             )
         if scored is not None:
             raise InputError(
@@ -346,7 +346,7 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
     if missing:
         raise InputError(
             f"{str(path)!r} must be a table that `score` wrote, it has no column {missing[0]!r}. "
-            "Name its output, or leave it out."
+            "Name its output, or leave out `scored`."
         )
     if isinstance(table[PREDICTED].iloc[0], str):  # CSV has no lists
         texts = table[PREDICTED]
@@ -370,10 +370,12 @@ def _check_scored(
     if is_other.any():
         at = int(np.argmax(is_other))
         (file, row), there = places[at], found[at]
-        said = "is not there" if np.isnan(there) else f"has {there:.6f} there and {own[at]:.6f} now"
+        said = "is missing"
+        if not np.isnan(there):
+            said = f"has estimated accuracy {there:.6f} there, {own[at]:.6f} now"
         raise InputError(
             f"{str(path)!r} must be what `score` wrote for this model and input, but row {row} of "
-            f"{file!r} {said} as its estimated accuracy. Score the input again, or leave it out."
+            f"{file!r} {said}. Score the input again, or leave out `scored`."
         )
 
 
@@ -395,8 +397,8 @@ def _predict_with_truth(
     frame, note = known.join(table, where), ""
     if len(frame) < len(table):
         note = (
-            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of {where}; "
-            "the page is about these."
+            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of "
+            f"{where}; the page shows these."
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
@@ -461,13 +463,14 @@ def _read_dates(frame: Any, time: str) -> Any:
     """Return the dates of all rows, or say which is none."""
     import pandas as pd
 
-    refuse_missing_columns([time], [str(name) for name in frame.columns], "the input")
+    if time not in frame.columns:
+        raise InputError(f"`time` must name a column of the input, got {time!r}.")
     dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
     if dates.isna().any():
         row = int(np.argmax(dates.isna()))
         raise InputError(
-            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row "
-            f"{row + 1}."
+            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row {row} "
+            "(rows count from 0). Fix or drop that row."
         )
     return dates.dt.tz_localize(None)
 
