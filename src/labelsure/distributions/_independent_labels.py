@@ -155,7 +155,7 @@ class ListedLabels:
 
     Examples
     --------
-    >>> listed = ListedLabels.of_matrix(np.array([[0.9, 0.2]]))
+    >>> listed = ListedLabels(np.array([0.9, 0.2]), np.array([0, 2]), Rest(np.array([0])))
     >>> listed.expected(JACCARD, np.array([1, 0]), 1.0, 2)
     array([0.81])
     """
@@ -164,16 +164,6 @@ class ListedLabels:
     starts: Indices
     rest: Rest
     logits: Floats | None = None
-
-    @classmethod
-    def of_matrix(
-        cls, marginals: NDArray[np.floating], logits: Floats | None = None
-    ) -> ListedLabels:
-        """List all labels of an (n, L) array: there is no rest."""
-        n_samples, n_labels = marginals.shape
-        starts = np.arange(n_samples + 1) * n_labels
-        rest = Rest(np.zeros(n_samples, dtype=np.int64))
-        return cls(marginals.reshape(-1), starts, rest, None if logits is None else logits.ravel())
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -208,14 +198,17 @@ class ListedLabels:
         )
         return widened, marks
 
-    def log_prob(self, marks: NDArray[np.int8]) -> Floats:
-        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+    def log_values(self, marks: NDArray[np.int8] | int) -> Floats:
+        """Return log P(y_j = mark) of each listed label."""
         if self.logits is None:
             p = self.marginals.astype(np.float64, copy=False)
-            logs = log(np.where(marks == 1, p, 1 - p))
-        else:
-            logs = -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
-        return sum_by_row(logs, self.starts) + self.rest.sizes * np.log1p(-self.rest.floor)
+            return log(np.where(marks == 1, p, 1 - p))
+        return -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
+
+    def log_prob(self, marks: NDArray[np.int8]) -> Floats:
+        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+        of_rest = self.rest.sizes * np.log1p(-self.rest.floor)
+        return sum_by_row(self.log_values(marks), self.starts) + of_rest
 
     def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return logs of the two largest probabilities, entropy, log collision: (n,) each."""
@@ -715,13 +708,6 @@ class IndependentLabels(Independent):
     def _with_dense_rows(self) -> IndependentLabels:
         return self
 
-    def _log_marginals(self) -> tuple[Floats, Floats]:
-        """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
-        if self._logits is not None:
-            return -np.logaddexp(0.0, -self._logits), -np.logaddexp(0.0, self._logits)
-        p = self._p.astype(np.float64, copy=False)
-        return log(p), log(1 - p)
-
     def _top(self, k: int) -> TopLabelsets:
         check_size(
             k * (WAITING_BYTES + 2 * self.n_labels),
@@ -730,9 +716,9 @@ class IndependentLabels(Independent):
         )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        modes, (log_one, log_zero) = self._mode(), self._log_marginals()
-        # What flipping a label away from the mode costs, in units of log-probability.
-        costs = np.abs(log_one - log_zero)
+        modes, listed = self._mode(), self.listed
+        log_zero, log_one = (listed.log_values(y).reshape(self._p.shape) for y in (0, 1))
+        costs = np.abs(log_one - log_zero)  # of a flip away from the mode, in log-probability
         for i, best in enumerate(labelsets):
             codes = cheapest_codes(costs[i], modes[i], k)
             write_codes(codes, best)
@@ -750,8 +736,11 @@ class IndependentLabels(Independent):
 
     @property
     def listed(self) -> ListedLabels:
-        """All labels, as their closed forms need them."""
-        return ListedLabels.of_matrix(self._p, self._logits)
+        """All labels, without a rest."""
+        starts = np.arange(len(self) + 1) * self.n_labels
+        rest = Rest(np.zeros(len(self), dtype=np.int64))
+        logits = None if self._logits is None else self._logits.ravel()
+        return ListedLabels(self._p.reshape(-1), starts, rest, logits)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
         return is_chosen.reshape(self._p.shape).astype(np.int8)

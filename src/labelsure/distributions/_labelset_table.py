@@ -340,7 +340,7 @@ class LabelsetTable(LabelsetDistribution):
         return by_size
 
     def _temper(self, temperature: float) -> Self:
-        """Temper the shares; what was drawn how often, and so its entropy's estimator, is gone."""
+        """Temper the shares; counts of draws, and with them the entropy estimator, are dropped."""
         seen = self._seen
         raised = np.exp(self._logs_below_largest() / temperature)
         merged = WeightedLabelsets.merge(seen.rows, raised, seen.instance, len(seen))
@@ -408,7 +408,7 @@ def _flatten(
 
 
 def _by_instance(values: Any, name: str) -> Any:
-    """Return something to go through instance by instance, which a DataFrame is not."""
+    """Return a sequence with one entry for each instance; a DataFrame becomes an array."""
     values = np.asarray(values) if hasattr(values, "columns") else values
     try:
         len(values)
