@@ -265,6 +265,7 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
             "Either `--target` or `--share` must be given",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
+        (["--labels", "odd", "--id", "odd"], "'odd' is in `--id` and in `--labels`."),
         (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
         ([], "must be given, got neither"),
     ],

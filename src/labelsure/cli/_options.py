@@ -184,7 +184,7 @@ OPTIONS = {
 }
 """By the names that the library has for them."""
 
-FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.flag}
+FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.flag} | {"index": "--id"}
 """Flags by the names that the library has for them; commands add their own."""
 
 
