@@ -178,14 +178,19 @@ class TooLargeError(LabelsureError, ValueError):
     """
 
 
-def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
+def unknown_name(
+    what: str, name: object, known: Iterable[str], where: str = ""
+) -> UnknownNameError:
     """Build the error for a name that is not registered, with the nearest known one."""
     spelled = {k.lower(): k for k in known}
     near = get_close_matches(str(name).lower(), spelled, n=1)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
     listed = list(spelled.values())[:MAX_NAMES_LISTED]
     more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
-    return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")
+    place = f" of {where}" if where else ""
+    return UnknownNameError(
+        f"Unknown {what} {name!r}{place}.{hint} Known: {', '.join(listed)}{more}."
+    )
 
 
 def missing_study_extra(what: str) -> InputError:

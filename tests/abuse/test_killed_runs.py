@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.jit_only,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes"),
 ]
-INTERRUPTED = "Interrupted. What is finished is kept.\n"
+INTERRUPTED = "Interrupted. Finished work is kept.\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

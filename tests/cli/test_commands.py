@@ -236,7 +236,7 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
 
     monkeypatch.setattr("labelsure.study.run.run_study", interrupted)
     assert main(["study", "run", plan_file(), "--out", str(tmp_path / "run")]) == 130
-    assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
+    assert capsys.readouterr().err == "Interrupted. Finished work is kept.\n"
 
 
 def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path, plan_file):

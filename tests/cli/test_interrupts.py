@@ -14,7 +14,7 @@ from labelsure._runtime.processes import watched_workers
 from labelsure.cli import _app
 from labelsure.cli._app import main
 
-SENTENCE = "Interrupted. What is finished is kept.\n"
+SENTENCE = "Interrupted. Finished work is kept.\n"
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 

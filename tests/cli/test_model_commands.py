@@ -265,8 +265,9 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
             "Either `--target` or `--share` must be given",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
+        (["--labels", "odd", "--id", "odd"], "'odd' is in `--id` and in `--labels`."),
         (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
-        ([], "Which columns are labels must be said in one of two ways"),
+        ([], "must be given, got neither"),
     ],
 )
 def test_mistakes_of_train(files, tmp_path, capsys, words, sentence):

@@ -51,7 +51,7 @@ def test_a_summary_of_what_was_scored(run, files, tmp_path):
     told = [re.split("  +", line, maxsplit=1) for line in out.splitlines()]
     model, rows = files / "model.labelsure", files / "new.csv"
     assert told == [
-        ["Predictions", f"50 ({n_accepted} accepted, {50 - n_accepted} to review)"],
+        ["Predictions", f"50 ({n_accepted} accepted, {50 - n_accepted} referred to a person)"],
         ["Mean Jaccard", f"{mean:.3f} (estimated)"],
         ["Shift", str(make_model().estimate(make_rows(N_ROWS).drop(columns="id")).shift)],
         [
@@ -160,7 +160,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     weighted = make_model().estimate(X, shift="weighted")
     assert lines[1].startswith("Do not rely on this. The batch differs from the reference (AUC 0.")
     assert "Means that changed most: P(x) from" in lines[1]
-    assert lines[2] == f"By labelled instances like these: {weighted}"
+    assert lines[2] == f"From the importance-weighted calibration set: {weighted}"
     found = run("estimate", "changed.csv", "--shift", "weighted")[1]
     assert found.startswith(f"Estimate  {weighted}\n")
     found = json.loads(run("estimate", "changed.csv", "--json")[1])
@@ -227,10 +227,10 @@ def test_labels_of_rows_in_several_files(files, capsys):
 def test_mistakes_in_the_labels_of_some_rows(run, files):
     truth = pd.DataFrame({"x": [0] * 12, "y": 1, "z": 0})
     cases = {
-        "must say which rows it is about": truth,
+        "must say which rows it labels": truth,
         "must be one row of the input, missing there: '99'": truth.assign(row=[*range(11), 99]),
         "must name each row once, some are there twice": truth.assign(row=[1, 1, *range(2, 12)]),
-        "Unknown column of 'some.csv' 'z'": truth.assign(row=range(12)).drop(columns="z"),
+        "Unknown column 'z' of 'some.csv'": truth.assign(row=range(12)).drop(columns="z"),
         "must be about files of the input, 'b.csv' is none": truth.assign(
             row=range(12), file="b.csv"
         ),
@@ -251,7 +251,7 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
         (["score", "none.csv", "--out", "o.csv"], r"There is no file '.*none.csv'\."),
         (["score", "new.csv", "--out", "o.xls"], r"Unknown format of predictions '.xls'\."),
         (["score", "new.csv", "--out", "o.csv", "--top", "-1"], r"Invalid value for '--top'"),
-        (["score", "new.csv", "--out", "o.csv", "--id", "z"], r"'z'"),
+        (["score", "new.csv", "--out", "o.csv", "--id", "z"], r"`--id` must name a column of"),
         (["estimate", "new.csv", "--confidence", "2"], r"`--confidence` must"),
         (["estimate", "bad.csv"], r"Row 0 of 'bad.csv'"),
     ],

@@ -9,7 +9,7 @@ import labelsure as ls
 from labelsure._kernels.labelset_search import Goals
 from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._enumeration import enumerate_chains
-from labelsure.distributions._sampling import DrawStreams, Sampled
+from labelsure.distributions._sampling import DrawStreams, Sampled, SquaredDraws
 
 ROUNDING = 1e-10
 
@@ -188,6 +188,15 @@ def test_weights_of_squared_draws_sum_to_the_collision():
         known = [P[code] ** 2 / Q[code] for code in range(16) if code not in seen and Q[code] > 0]
         weights = sampled.squared.weights * np.exp(sampled.squared.log_scale[0])
         assert set(np.round(weights[sampled.squared.is_new], 9)) == set(np.round(known, 9))
+
+
+def test_enumerated_draws_correct_the_weight_of_new_draws():
+    """All weights are 1, so the collision is 1, however many draws are new by chance."""
+    is_new = np.array([[[1, 1, 0, 1, 1, 1, 1, 0], [1, 0, 1, 1, 0, 0, 1, 1]]], dtype=bool)
+    draws = SquaredDraws(np.zeros(is_new.shape), is_new, np.log([0.25]))
+    found = draws.estimate()
+    assert_allclose(found.value, 0.0, atol=1e-15)
+    assert_allclose(found.error, 0.0, atol=1e-15)
 
 
 def test_draws_that_are_all_alike_are_not_sure():

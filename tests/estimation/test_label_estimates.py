@@ -245,7 +245,7 @@ class TestEstimator:
         _, dist, Y = case
         best = ls.decide(dist, "jaccard").labelsets
         given = AccuracyEstimator("jaccard").fit(dist[:600], Y[:600], best[:600])
-        with raises("others, given as `Y_pred`"):
+        with raises("predictions given as `Y_pred`"):
             given.estimate_labels(dist[600:])
         table = given.estimate_labels(dist[600:], best[600:])
         assert table["n_predicted"].tolist() == best[600:].sum(axis=0).tolist()
@@ -265,10 +265,10 @@ class TestEstimator:
         frame = score_frame(dist, Y)
         with raises("Unknown label metric 'jaccard'", "Known: micro-precision"):
             estimator.estimate(dist, metric="jaccard")
-        with raises("`dist` must be a LabelsetDistribution for measures", "got DataFrame"):
+        with raises("`dist` must be a LabelsetDistribution to estimate", "got DataFrame"):
             estimator.estimate(frame, metric="micro-f1")
         from_table = AccuracyEstimator("jaccard").fit(frame)
-        with raises("must be fitted to a LabelsetDistribution for measures", "Call `fit(dist"):
+        with raises("must be fitted to a LabelsetDistribution to estimate", "Call `fit(dist"):
             from_table.estimate(dist, metric="macro-f1")
         with raises("A batch must hold at least one row, got none."):
             estimator.estimate_labels(dist[:0])

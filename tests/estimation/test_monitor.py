@@ -238,7 +238,7 @@ def test_messages(dist, estimator):
         ls.monitor(estimator, [dist], labels={0: ([0], Y[:1])})
     with fails("`probability` must be"):
         ls.monitor(estimator, [dist], labels={0: ([0], Y[:1], 1.5)})
-    with fails("About 600 of the 1,200 rows.*got 300. Label all that were drawn"):
+    with fails("About 600 of the 1,200 rows.*got 300. Label every row that was drawn"):
         ls.monitor(estimator, [dist], labels={0: (np.arange(300), Y[:300], 0.5)})
     with fails("Each chunk of `labels` must be in the stream, 'w2' is not"):
         ls.monitor(estimator, {"w1": dist}, labels={"w2": ([0], Y[:1], 0.001)})

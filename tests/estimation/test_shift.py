@@ -215,7 +215,9 @@ class TestWeights:
         with pytest.raises(ls.errors.NotEstimableError, match="must be at least 50, got") as caught:
             few.estimate(DIST[800:], shift="weighted")
         assert caught.value.effective_size < 45
-        with pytest.raises(ls.errors.NotEstimableError, match=r"at least 30 rows to see .* got 20"):
+        with pytest.raises(
+            ls.errors.NotEstimableError, match=r"at least 30 rows to be compared .* got 20"
+        ):
             ESTIMATOR.estimate(DIST[:20], shift="weighted")
 
     def test_other_mistakes(self):

@@ -170,7 +170,7 @@ class TestTables:
 class TestRefusals:
     def test_single_labels(self, estimator):
         for ask in (estimator.estimate_labels, lambda d: estimator.estimate(d, metric="micro-f1")):
-            with pytest.raises(ls.InputError, match="measures"):
+            with pytest.raises(ls.InputError, match="to estimate single labels"):
                 ask(NEW)
 
     @pytest.mark.parametrize(

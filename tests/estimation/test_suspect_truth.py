@@ -19,7 +19,9 @@ def fit(p, y):
 def test_columns_in_another_order():
     with pytest.warns(ls.ProbabilityWarning, match="another"):
         fit(P, Y[:, ::-1])
-    with pytest.warns(ls.ProbabilityWarning, match="'sky' fits .* of 'sea', and 2 columns are"):
+    with pytest.warns(
+        ls.ProbabilityWarning, match="'sky' of the truth fits .* of 'sea', and 2 columns are"
+    ):
         fit(P, Y[:, [1, 0, 2, 3, 4]])
     fit(P, Y)
 

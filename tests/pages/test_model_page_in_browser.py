@@ -95,7 +95,7 @@ def test_the_slider_shows_what_the_model_accepts_and_what_holds_there(page, made
                 assert shown == pytest.approx(values[taken].mean(), abs=6e-4)
         by_id = dict(zip(X.index, taken, strict=True))
         for name, verdict in zip(columns_of(page, 1), columns_of(page, 6), strict=True):
-            assert verdict == ("accept" if by_id[name] else "review")
+            assert verdict == ("accept" if by_id[name] else "refer")
         return page.inner_text("#holds")
 
     assert check().startswith("Guaranteed: predictions accepted here average at least 0.62")
@@ -134,7 +134,7 @@ def test_search_and_filters(page, made):
     page.select_option("#verdict", "wrong")
     assert n_found() == sum(has(i, "label c") and i["predicted"] != i["truth"] for i in instances)
     page.select_option("#label", "")
-    for verdict in ("accept", "review"):
+    for verdict in ("accept", "refer"):
         page.select_option("#verdict", verdict)
         assert set(columns_of(page, 6)) == {verdict}
     page.select_option("#verdict", "")

@@ -130,10 +130,18 @@ def test_what_cannot_be_cut_or_labelled_is_refused(stream):
     files = folder / "m.labelsure", folder / "new.csv"
     with pytest.raises(InputError, match="`every`"):
         monitor_files(*files, time="at", every="fortnightly")
-    with pytest.raises(InputError, match="date in 'id', got 'r"):
+    with pytest.raises(InputError, match="`time` must name a column of the input, got 'nope'"):
+        monitor_files(*files, time="nope", every="D")
+    with pytest.raises(InputError, match=r"date in 'id', got 'r.* in row 0 \(rows count from 0\)"):
         monitor_files(*files, time="id", every="D")
     with pytest.raises(InputError, match="drawn"):
         monitor_files(*files, time="at", every="D", truth=folder / "truth.csv", id_column="id")
+
+
+def test_errors_name_options_of_the_command(stream, capsys):
+    files = [str(stream[0] / name) for name in ("m.labelsure", "new.csv")]
+    assert main(["monitor", *files, "--time", "nope"]) == 2
+    assert "`--time` must name a column of the input, got 'nope'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("every", ["D", "MS"])

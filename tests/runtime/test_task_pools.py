@@ -39,7 +39,7 @@ def test_a_worker_that_ends_takes_its_tasks_with_it():
     assert found.keys() == {0, 1}
     message = (
         "A worker process was ended from outside, often for lack of memory. Run again with fewer "
-        "jobs: what is finished is kept."
+        "jobs: finished work is kept."
     )
     assert found[0] == TaskFailure("TerminatedWorkerError", message)
 

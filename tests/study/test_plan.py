@@ -97,7 +97,7 @@ TOP_LEVEL = [
         "scaler = { class = 'x.Y', C = 1979-05-27 }",
         r"`scaler.C` .*got datetime.date\(1979, 5, 27\)",
     ),
-    ("datasets = 3 3", r"Plan 'mine': this is not TOML that can be read: "),
+    ("datasets = 3 3", r"Plan 'mine': must be valid TOML, but it is not: "),
 ]
 
 
@@ -119,6 +119,8 @@ TABLES = [
         r"`datasets.x` must not have the key `source` beside `file`",
     ),
     ('[datasets.x]\nsep = ";"', r"must not have the key `sep` beside `name`"),
+    ('[datasets.x]\nindex = "id"', r"must not have the key `index` beside `name`"),
+    ('[datasets.x]\ndrop = ["id"]', r"must not have the key `drop` beside `name`"),
     ("[datasets.x]\nsimulated = 3", r"`datasets.x.simulated` must be a valid dictionary, got 3"),
     ("[datasets.x]\nsimulated = { n = 3 }", r"`datasets.x`: Unknown argument of `simulated` 'n'"),
     ("[datasets.x]\nsimulated = {}\nlabels = 3", r"key `labels` beside `simulated`"),

@@ -124,7 +124,7 @@ def test_a_task_that_cannot_begin_is_a_failure(cluster):
     assert isinstance(found[0], TaskFailure)
     assert re.fullmatch(
         r"A worker could not begin a task \(.*\)\. Every worker needs labelsure and its "
-        r"dependencies in the versions that are installed here\. Run again: what is finished is "
+        r"dependencies in the versions that are installed here\. Run again: finished work is "
         r"kept\.",
         found[0].message,
     )
@@ -194,7 +194,7 @@ def test_a_scheduler_without_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "WORKER_SECONDS", 1)
     with LocalCluster(tmp_path) as empty:
         message = (
-            f"The scheduler '{empty.address}' must have at least one worker, it has none for 1"
+            f"The scheduler '{empty.address}' must have at least one worker, it had none for 1"
         )
         with pytest.raises(ls.InputError, match=re.escape(message)):
             list(run_tasks(len, [([1],)], scheduler=empty.address))

@@ -199,10 +199,10 @@ SMALL = "id,x,y\na,1,0\nb,2,1\n"
         (
             SMALL,
             {"index": "id", "drop": ["id"]},
-            "Unknown column beside `index` 'id'. Known: x, y.",
+            "A column must have one role, 'id' is in `index` and in `drop`. Leave it out of one.",
         ),
-        (SMALL, {"drop": "x,y"}, "Unknown column beside `drop` 'y'. Known: id."),
-        (SMALL, {"index": "y"}, "Unknown column beside `index` 'y'. Known: id, x."),
+        (SMALL, {"drop": "x,y"}, "A column must have one role, 'y' is in `drop` and in `labels`."),
+        (SMALL, {"index": "y"}, "A column must have one role, 'y' is in `index` and in `labels`."),
         (
             SMALL,
             {"labels": "x,y", "sep": ";"},
@@ -239,7 +239,7 @@ SMALL = "id,x,y\na,1,0\nb,2,1\n"
             "x,y\n1,a;b\n2,c\n",
             {},
             "of label 'y'. If that column is a feature, name the labels with `labels`; if it "
-            "holds the names of labels, say what stands between them, e.g. sep=';'.",
+            "holds label names, say what separates them with `sep`, e.g. ';'.",
         ),
         (SMALL, {"labels": None}, "(negative: the last columns), or one column of label names."),
     ],
@@ -403,7 +403,9 @@ def openml(monkeypatch):
 
 
 def test_an_id_on_openml(openml):
-    assert ls.load_dataset("genbase").feature_names == ("x",)
+    data = ls.load_dataset("genbase")
+    assert data.feature_names == ("x",)
+    assert data.source.endswith("without the id column 'protein'")
     openml.data["protein"] = pd.Categorical([f"P{i // 2}" for i in range(25)])
     assert ls.load_dataset("genbase").n_features == 14
 

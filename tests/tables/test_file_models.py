@@ -103,7 +103,7 @@ def test_names_of_labels_in_one_column(tmp_path):
     for model in (by_text, by_lists):
         assert model.label_names_ == ("calm", "cold", "wet")
         np.testing.assert_array_equal(model.predict(frame), by_columns.predict(frame))
-    message = "Column 'tags' of the table holds text: say what stands between the names of labels"
+    message = "Column 'tags' of the table must hold lists of label names, it holds text."
     with pytest.raises(ls.InputError, match=message):
         train_model(without.assign(tags=tags), label_column="tags")
 
@@ -134,8 +134,8 @@ def test_roles_that_are_said_hold(csv):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Which columns are labels must be said in one of two ways: `labels` for columns of"),
-        ({"labels": "cold", "label_column": "wet"}, "must be said in one of two ways"),
+        ({}, "Either `labels` (columns of zeros and ones) or `label_column`"),
+        ({"labels": "cold", "label_column": "wet"}, "must be given, got both."),
         ({"labels": "cod,wet"}, "Unknown column 'cod'. Did you mean 'cold'?"),
         ({"labels": "cold", "classifier": "eec"}, "Unknown classifier 'eec'. Did you mean 'ecc'?"),
         ({"labels": "cold", "id_column": "season"}, "'winter' is in rows 0 and 1"),
@@ -411,23 +411,29 @@ def test_one_row_is_a_table_of_one_row(csv, row):
         (SCORES[:-7], TRUTH, {}, "must be one row of the predictions, missing there: 'k393'"),
         (SCORES, TRUTH.assign(id="k0"), {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
         (SCORES.assign(id="k0"), TRUTH, {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
-        (SCORES, TRUTH[NAMES], {"id_column": "id"}, "Unknown column of the truth 'id'."),
-        (SCORES[NAMES], TRUTH, {"id_column": "id"}, "Unknown column of the predictions 'id'."),
+        (SCORES, TRUTH[NAMES], {"id_column": "id"}, "Unknown column 'id' of the truth."),
+        (SCORES[NAMES], TRUTH, {"id_column": "id"}, "Unknown column 'id' of the predictions."),
         (
             SCORES, TRUTH.drop(columns="wet"), {},
             "The columns of `the truth` must be the labels of the predictions (say which with "
             "`labels`), in any order; missing are 'wet'.",
         ),
-        (SCORES, TRUTH, {"labels": "cold,dry"}, "Unknown column of the truth 'dry'."),
+        (SCORES, TRUTH, {"labels": "cold,dry"}, "Unknown column 'dry' of the truth."),
         (SCORES.drop(columns="wet"), TRUTH, {"labels": NAMES}, "missing are 'wet'. Add or rename"),
         (SCORES, TRUTH.assign(cold="x"), {}, "Labels in the truth must be 0 or 1"),
         (SCORES, TRUTH[["id"]], {}, "The table the truth must have labels beside the id, it"),
         (SCORES, TRUTH, {"sep": ";"}, "`sep` needs one column of the truth that holds names"),
-        (SCORES, TRUTH, {"label_column": "tags"}, "Unknown column of the truth 'tags'."),
+        (SCORES, TRUTH, {"label_column": "tags"}, "Unknown column 'tags' of the truth."),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cold"]] * 399 + [None]}), {},
             "Column 'tags' of the truth must say for every row which labels it has, as a list "
             "of names, got None in row 399",
+        ),
+        (
+            SCORES, pd.DataFrame({"id": SCORES["id"], "tags": ["cold;wet"] * 400}),
+            {"labels": NAMES},
+            "The truth in the truth must have a column for each label, got 'tags'. If one of them "
+            "holds label names, name it with `label_column`",
         ),
         (
             SCORES, pd.DataFrame({"id": SCORES["id"], "tags": [["cool"]] * 400}), {},
@@ -455,7 +461,9 @@ def test_a_model_that_knows_names_of_numbers():
         assert list(ids) == list(range(300))
         with pytest.raises(ls.errors.RowsError, match="missing"):
             table.read(rows.assign(pressure=["1", "", *["2"] * 298]), "'t'")
-        with pytest.raises(ls.InputError, match="missing are 'day'"):
+        with pytest.raises(
+            ls.InputError, match="`id_column` must name a column of the table, got 'day'"
+        ):
             table.read(rows.drop(columns="day"))
 
 
@@ -469,7 +477,7 @@ def test_a_model_of_arrays():
     assert ids is None
     with pytest.raises(ls.InputError, match="training"):
         table.read(pd.DataFrame(X[:, :1]))
-    with pytest.raises(ls.InputError, match="compared"):
+    with pytest.raises(ls.InputError, match="without names, like the training data, got columns"):
         table.read(pd.DataFrame(X, columns=["a", "b"]))
     with pytest.raises(ls.errors.RowsError, match="Row 0 of the table"):
         table.read(pd.DataFrame(X).replace(X[0, 0], np.nan))

@@ -87,7 +87,7 @@ def test_tables_that_both_have_a_column_id_are_joined_by_it(made, tmp_path):
 @pytest.mark.parametrize("settings", [{"scored": "s.csv"}, {"truth": "truth.csv"}])
 def test_tables_about_no_input_are_refused(made, settings):
     folder, *_ = made
-    with pytest.raises(InputError, match="must come with the input"):
+    with pytest.raises(InputError, match="must come with their input"):
         report_files(folder / "weather.labelsure", **settings)
 
 
@@ -112,7 +112,7 @@ def test_a_truth_without_ids_goes_by_position(made, tmp_path):
 def test_a_truth_of_several_inputs_is_refused(made):
     folder = made[0]
     inputs = [folder / "new.csv", folder / "new.csv"]
-    with pytest.raises(InputError, match="about one input, got 2"):
+    with pytest.raises(InputError, match="with one input, got 2"):
         report_files(folder / "weather.labelsure", inputs, truth=folder / "truth.csv")
 
 

@@ -231,8 +231,8 @@ def test_an_error_of_rows_can_be_sent_to_another_process():
     [
         (
             TABLE[["size"]],
-            "The columns of the table must hold those that the model was made with, in any order; "
-            "missing are 'colour', 'note'. Add or rename columns.",
+            "The columns of the table must include those that the model was fitted to, in any "
+            "order; missing are 'colour', 'note'. Add or rename columns.",
         ),
         (TABLE.to_numpy(), "the table must be a DataFrame, whose columns are known by name, got a"),
         (TABLE.set_axis(["a", "a", "b"], axis=1), "names of their own, 'a' is there twice."),

@@ -86,8 +86,8 @@ def test_logits_may_be_any_number(tmp_path):
 BAD = {
     "unknown": (
         [{"label": "cow", "score": 0.5}],
-        "the label 'cow' is none of the model's 4; name all labels when the model is made, with "
-        "`labels`",
+        "the label 'cow' is unknown to the model; name all labels with `labels` when the model is "
+        "made",
     ),
     "twice": (PAIRS + PAIRS[:1], "the label 'dog' has two scores"),
     "too high": (

@@ -27,7 +27,8 @@ from labelsure.tables.parts import FORMATS
 from labelsure.tables.scoring import score_files, score_frame
 from labelsure.tables.training import train_model
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "scoring.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "howto"
+PAGES = (HOWTO / "scoring.md", HOWTO / "tables_and_plots.md")
 N_ROWS = 100
 
 
@@ -114,8 +115,10 @@ def test_a_folder_keeps_its_parts(model_file, new, tmp_path):
 )
 def test_the_columns_are_those_on_the_page(model_file, new, tmp_path, settings):
     score(model_file, new, tmp_path / "out.parquet", **settings)
-    section = PAGE.read_text("utf-8").partition("## Columns")[2].partition("## ")[0]
-    described = re.findall(r"^\| `([^`]+)` \| (.+) \|$", section, re.MULTILINE)
+    texts = (
+        page.read_text("utf-8").partition("## Columns")[2].partition("## ")[0] for page in PAGES
+    )
+    described = re.findall(r"^\| `([^`]+)` \| (.+) \|$", "".join(texts), re.MULTILINE)
     top, labels = settings.get("top", 3), LABELS if settings.get("probabilities", True) else []
     expected = []
     for name in dict(described):

@@ -111,7 +111,7 @@ def test_rows_are_joined_by_id(tmp_path):
     assert joined["place"].tolist() == [3, 2, 0]
     with pytest.raises(ls.InputError, match=r"one row of 'p.jsonl', missing there: 'b'\."):
         truth.join(said.drop(index=2), "'p.jsonl'")
-    with pytest.raises(ls.InputError, match=r"Unknown column of 'p.jsonl' 'id'"):
+    with pytest.raises(ls.InputError, match=r"Unknown column 'id' of 'p.jsonl'"):
         truth.join(said[["place"]], "'p.jsonl'")
     with pytest.raises(ls.InputError, match=r"same rows .* got 4 in 'p.jsonl' and 3 in 't.jsonl'"):
         replace(truth, names=None).join(said, "'p.jsonl'")

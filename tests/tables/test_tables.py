@@ -108,6 +108,11 @@ def test_a_parquet_file(tmp_path):
             r"line 3 must have 2 values like the header, it has 1",
         ),
         ("a,y\n\n1,0\n1,2,3\n", "y", r"line 4 must have 2 values .* it has 3"),
+        (
+            "a;b, c;y\n1;2;0\n",
+            "c;y",
+            r"it has 1 \(';' may separate the columns: pass it as `csv_sep`",
+        ),
         ("a,y\n1,0\n2,\n", "y", r"label 'y' is missing in row 1 \(rows count from 0\)"),
         ("a,y\n1,0\n2,2\n", "y", r"must be 0 or 1 .*, got 2 in row 1 .* of label 'y'"),
         ("a,y\n1,b\n", "y", r"must be 0 or 1 .*, got b in row 0"),
@@ -123,6 +128,12 @@ def test_a_parquet_file(tmp_path):
 def test_what_is_wrong_with_a_csv_file(tmp_path, text, labels, message):
     with pytest.raises(ls.DataError, match=message):
         ls.read_dataset(write(tmp_path, text), labels)
+
+
+def test_a_header_that_is_cut_at_the_wrong_sign(tmp_path):
+    message = r"Unknown column 'y'\..*';' may separate the columns: pass it as `csv_sep`"
+    with pytest.raises(ls.InputError, match=message):
+        ls.read_dataset(write(tmp_path, "a;b, c;y\n1;2,5;0\n"), "y")
 
 
 def test_what_is_wrong_with_a_parquet_file(tmp_path):

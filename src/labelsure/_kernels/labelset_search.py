@@ -36,9 +36,7 @@ found), m being the number of chains. Where it finds labelsets, fewer do; where 
 flat it finds none for long. No search of CAL500, Enron, Slashdot or random chains of any sharpness
 that reached its goals without this ends early, and one in vain takes .03 ms."""
 LARGE = 1e290  # a product of odds up to here is a number, and so are those of some of them
-STACK_LABELS = (
-    64  # up to here the odds of all labels are kept along a path, not made when asked for
-)
+STACK_LABELS = 64  # up to so many labels a path keeps the odds of all of them
 
 # What `write_bounds` writes, by position.
 N_BOUNDS = 11
@@ -67,20 +65,9 @@ class Goals(NamedTuple):
     n_certain: int
 
     @classmethod
-    def of(
-        cls,
-        width: float,
-        unseen: float,
-        enough_mass: float,
-        n_certain: int = 0,
-    ) -> Goals:
-        """Make goals of one type each: for others kernels would be compiled anew."""
-        return cls(
-            float(width),
-            float(unseen),
-            float(enough_mass),
-            int(n_certain),
-        )
+    def of(cls, width: float, unseen: float, enough_mass: float, n_certain: int = 0) -> Goals:
+        """Convert to one type each: other types would compile the kernels again."""
+        return cls(float(width), float(unseen), float(enough_mass), int(n_certain))
 
 
 @kernel

@@ -117,7 +117,7 @@ class TaskFailure:
 WORKER_ENDED = TaskFailure(
     "TerminatedWorkerError",
     "A worker process was ended from outside, often for lack of memory. Run again with fewer jobs: "
-    "what is finished is kept.",
+    "finished work is kept.",
 )
 
 
@@ -201,7 +201,7 @@ RETRIES = 3
 PACKAGES = ("labelsure", "numpy", "scipy", "scikit-learn", "numba")
 """Whose versions must be the same on all workers for the same results."""
 
-AGAIN = "Run again: what is finished is kept."
+AGAIN = "Run again: finished work is kept."
 
 
 def run_on_cluster(
@@ -341,7 +341,7 @@ def _connect(address: str) -> Iterator[Any]:
         yield client
     except TimeoutError as error:
         raise InputError(
-            f"The scheduler {address!r} must have at least one worker, it has none for "
+            f"The scheduler {address!r} must have at least one worker, it had none for "
             f"{WORKER_SECONDS} seconds. Start some with `dask worker {address}`. {AGAIN}"
         ) from error
     finally:

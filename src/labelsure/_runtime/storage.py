@@ -106,7 +106,9 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
                     "lie among them, now or in a later run. Choose another folder or name."
                 )
         if any(_is_same(output, other) for other in written):
-            raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")
+            raise InputError(
+                f"Each output must be a file of its own, {str(output)!r} is given twice."
+            )
         written.append(output)
 
 

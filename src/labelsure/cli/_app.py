@@ -23,7 +23,7 @@ import typer
 from labelsure._runtime.storage import first_line
 from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
-from labelsure.cli._options import OPTIONS, app
+from labelsure.cli._options import FLAGS, app
 from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code, failure = BROKEN, error
         # Whatever was raised: a library that is interrupted in the middle of its work may fail.
         if interrupts.finish() or code == INTERRUPTED:
-            print("Interrupted. What is finished is kept.", file=sys.stderr)
+            print("Interrupted. Finished work is kept.", file=sys.stderr)
             return INTERRUPTED
         if failure is not None:
             if DEBUG in words:
@@ -118,9 +118,8 @@ def _explain(error: Exception) -> tuple[int, str]:
 
 def _name_options(message: str) -> str:
     """Return a message of the library with options in place of its arguments."""
-    for name, option in OPTIONS.items():
-        if option.flag:
-            message = message.replace(f"`{name}`", f"`{option.flag}`")
+    for name, flag in FLAGS.items():
+        message = message.replace(f"`{name}`", f"`{flag}`")
     return message
 
 
@@ -155,7 +154,9 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
     debug: Annotated[
         bool, typer.Option(DEBUG, help="Print where an error came from, anywhere in a command.")

@@ -75,7 +75,7 @@ def train(given: Given) -> None:
         str, "PREDICTIONS", "What another system predicted: a table, or JSONL, labels with scores."
     ),
     truth=option(str, "--truth", "A table of true labels.", REQUIRED),
-    labels=option(str, "--labels", "The labels, with commas, in order."),
+    labels=option(str, "--labels", "Names of the labels, in order, separated by commas."),
 )
 def calibrate(given: Given) -> None:
     """Say how accurate another system's predictions are, from some whose truth is known.
@@ -89,7 +89,9 @@ def calibrate(given: Given) -> None:
     labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
     """  # noqa: E501, a command stands on one line
     if given.labels is not None and given.labels_from is not None:
-        raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
+        raise InputError(
+            "The labels must be given by `--labels` or by `--labels-from`, got both. Leave one out."
+        )
 
     def make_model() -> Any:
         from labelsure.tables.datasets import read_label_file

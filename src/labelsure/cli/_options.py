@@ -68,20 +68,20 @@ OPTIONS = {
     "data": argument(list[str], "DATA", f"A table, or a folder of one: {TABLES}."),
     "folder": argument(Path, "DIR", "The run folder."),
     "name": argument(str, "NAME", "One of `labelsure data list`."),
-    "out": option(Path, "--out -o", "The file of the model.", REQUIRED),
+    "out": option(Path, "--out -o", "The model file to write.", REQUIRED),
     # Tables
     "labels": option(
         str,
         "--labels",
-        'Label columns, with commas; patterns work, "quotes" hold a name with a comma.',
+        'Label columns, separated by commas; patterns work, "quote" a name that has a comma.',
     ),
-    "label_column": option(str, "--label-column", "A column with the names of labels instead."),
-    "sep": option(str, "--label-sep", "Between names of labels in one cell, e.g. ';'."),
-    "csv_sep": option(str, "--csv-sep", "Between values of CSV, in and out; found by default."),
+    "label_column": option(str, "--label-column", "Column of label names, instead of --labels."),
+    "sep": option(str, "--label-sep", "Separator of label names in one cell, e.g. ';'."),
+    "csv_sep": option(str, "--csv-sep", "Separator of CSV, in and out; detected by default."),
     "id_column": option(str, "--id", "The column that names the rows, in every table."),
-    "drop": option(str, "--drop", "Columns to leave out, with commas."),
-    "text": option(list[str], "--text", "A column of texts, if it looks otherwise."),
-    "role": option(list[str], "--role", "COLUMN=number or COLUMN=category, likewise."),
+    "drop": option(str, "--drop", "Columns to leave out, separated by commas."),
+    "text": option(list[str], "--text", "Column to read as text, if not detected."),
+    "role": option(list[str], "--role", "COLUMN=number or COLUMN=category, if not detected."),
     "truth": option(str, "--truth", "A table of true labels."),
     "bad_rows": option(Path, "--bad-rows", "A .jsonl file for rows that cannot be scored."),
     # Models
@@ -108,7 +108,7 @@ OPTIONS = {
         metavar="NAME",
     ),
     "target": option(
-        float, "--target", "Mean accuracy that accepted predictions must reach.", min=0, max=1
+        float, "--target", "Mean of the metric that accepted predictions must reach.", min=0, max=1
     ),
     "share": option(float, "--share", "Share of predictions to accept instead.", min=0, max=1),
     "region": option(
@@ -126,8 +126,8 @@ OPTIONS = {
     "level": option(
         float, "--confidence", "Confidence level of intervals; the model's by default."
     ),
-    "seed": option(int, "--seed", "Of everything that is random.", 0, min=0, max=MAX_SEED),
-    "labels_from": option(str, "--labels-from", "A text file with a label in each line."),
+    "seed": option(int, "--seed", "Random seed.", 0, min=0, max=MAX_SEED),
+    "labels_from": option(str, "--labels-from", "A text file with one label per line."),
     "kind": option(
         str,
         "--kind",
@@ -141,8 +141,8 @@ OPTIONS = {
         "drop",
         metavar="NAME",
     ),
-    "sparse": flag("--sparse", "Rows list some of very many labels; a sparse .npz says so."),
-    "floor": option(float, "--floor", "The probability of a label that is not listed; 2**-24."),
+    "sparse": flag("--sparse", "Rows list only some of many labels; implied by a sparse .npz."),
+    "floor": option(float, "--floor", "Probability of labels that a row does not list (2**-24)."),
     "trust": option(list[str], "--trust", "Fully qualified name of a type that may be loaded."),
     # Predictions
     "top": option(int, "--top", "Most probable labelsets to show.", 3, min=0),
@@ -153,14 +153,14 @@ OPTIONS = {
         "Leave a label open if it would be wrong with a probability above this cost.",
         min=0,
     ),
-    "audit": option(int, "--audit", "Rows to choose at random, for labels about all.", min=1),
+    "audit": option(int, "--audit", "Number of rows to draw at random for labelling.", min=1),
     "spreadsheet_safe": flag(
         "--spreadsheet-safe", "Put ' before texts of CSV that look like formulas."
     ),
     "shift": option(
         str, "--shift", "How to handle distribution shift: test, ignore, weighted.", "test"
     ),
-    "title": option(str, "--title", "Of the page."),
+    "title": option(str, "--title", "Title of the page."),
     # Research
     "data_dir": option(Path, "--data", "A folder with ARFF files of the data sets."),
     "repeats": option(
@@ -178,11 +178,14 @@ OPTIONS = {
         str, "--scheduler", "A Dask scheduler, tcp://HOST:PORT: its workers compute."
     ),
     "overwrite": flag("--overwrite", "Replace an output of other inputs or settings."),
-    "as_json": flag("--json", "Print what came out as JSON, and no progress."),
+    "as_json": flag("--json", "Print the result as JSON, without progress."),
     "quiet": flag("--quiet -q", "Print errors only."),
     "verbose": flag("--verbose -v", "Print every column and the whole model card."),
 }
 """By the names that the library has for them."""
+
+FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.flag} | {"index": "--id"}
+"""Flags by the names that the library has for them; commands add their own."""
 
 
 ORDER = (
@@ -226,6 +229,7 @@ def command(
         def run(**given: Any) -> None:
             function(Given(**given))
 
+        FLAGS.update({name: one.flag for name, one in own.items() if one.flag})
         parameters = [(own.get(one) or OPTIONS[one]).parameter(one) for one in names.split()]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -82,8 +82,8 @@ WRITTEN = "id_column top sep csv_sep open_cost spreadsheet_safe audit seed"
         "standard output.",
         REQUIRED,
     ),
-    sep=option(str, "--label-sep", "Between names of labels in one cell of CSV.", ";"),
-    seed=option(int, "--seed", "Of the audit.", 0, min=0),
+    sep=option(str, "--label-sep", "Separator of label names in one cell of CSV.", ";"),
+    seed=option(int, "--seed", "Random seed of the audit.", 0, min=0),
 )
 def score(given: Given) -> None:
     """Predict labels for the rows of files, and say what each prediction is worth.
@@ -125,7 +125,8 @@ def score(given: Given) -> None:
 def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
     accepted = "no target or share was set"
     if run.n_accepted is not None:
-        accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to review"
+        n_referred = run.n_rows - run.n_accepted
+        accepted = f"{run.n_accepted:,} accepted, {n_referred:,} referred to a person"
     yield "Predictions", f"{run.n_rows:,} ({accepted})"
     yield f"Mean {run.metric}", f"{run.mean_estimated:.3f} (estimated)"
     yield "Shift", run.shift
@@ -157,13 +158,13 @@ SOURCES = "id_column label_column sep csv_sep"
     f"model inputs truth level shift {SOURCES} n_jobs scheduler trust as_json quiet",
     group=MODELS,
     truth=option(str, "--truth", "Labels of some rows, which were drawn at random."),
-    label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
+    label_column=option(str, "--label-column", "Column of label names in --truth."),
 )
 def estimate(given: Given) -> None:
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
-    It says whether the rows are like the labelled instances of the model, and if not, what the
-    labelled ones like them say, or that there are too few.
+    It tests for a shift from the calibration set. If it finds one, it adds an importance-weighted
+    estimate, or says that too few calibration rows resemble the input.
 
     [bold]Examples[/bold]
 
@@ -210,7 +211,7 @@ def _list_estimates(parts: dict[str, Any], given: Given) -> Iterator[tuple[str, 
     if plain.shift is not None:
         yield "Shift", say_shift(plain.shift, "")
     if parts["weighted"] is not None:
-        yield "Weighted", f"By labelled instances like these: {parts['weighted']}"
+        yield "Weighted", f"From the importance-weighted calibration set: {parts['weighted']}"
     if parts["refusal"] is not None:
         yield "Weighted", parts["refusal"]
     if given.truth is None:
@@ -258,9 +259,11 @@ def _plain_fields(found: Estimate) -> dict[str, Any]:
     inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
     out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
     scored=option(str, "--scored", "What `score` wrote for the input, instead of scoring again."),
-    show=option(str, "--show", "Columns that the page may show, with commas; else none."),
+    show=option(
+        str, "--show", "Columns to show on the page, with commas between; none by default."
+    ),
     truth=option(str, "--truth", "A table of the input's true labels."),
-    label_column=option(str, "--label-column", "Of --truth: it holds names of labels."),
+    label_column=option(str, "--label-column", "Column of label names in --truth."),
 )
 def report(given: Given) -> None:
     """Write one HTML file that shows how accurate a model and its predictions are.
@@ -305,7 +308,7 @@ def report(given: Given) -> None:
     every=option(str, "--every", "Chunks: D, W-MON, MS or another frequency of pandas.", "W-MON"),
     truth=option(str, "--truth", "Labels of rows that were drawn at random, with --id."),
     drawn=option(float, "--drawn", "Probability with which a row was drawn.", min=0, max=1),
-    bound=option(float, "--bound", "Acceptable mean accuracy; by default from calibration."),
+    bound=option(float, "--bound", "Lowest acceptable mean metric; from calibration by default."),
 )
 def monitor(given: Given) -> None:
     """Watch a model over time: estimates by chunk, and alarms that are valid at every time.

@@ -37,9 +37,7 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
     """
     marginals = check_distribution(dist)._with_dense_rows().marginals()
     order = np.argsort(-marginals, axis=1, kind="stable")
-    ranks = np.empty(order.shape, dtype=np.int64)
-    np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[np.newaxis], axis=1)
-    return ranks
+    return np.argsort(order, axis=1) + 1
 
 
 def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
@@ -39,6 +39,9 @@ from labelsure.metrics.registry import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Decided = tuple[Labelsets, Floats]
+"""Labelsets (n, L), and by how much their expected accuracy may be below the best, (n,)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,10 +253,8 @@ def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     return PartialLabelsets(values, dist.label_names, dist.index)
 
 
-def _decide_with_gaps(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
-    """Decide by the labelsets that are known, and say how far below the best that can be."""
+def _decide_with_gaps(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
+    """Decide by the joint distribution or by a support; return decisions and their gaps."""
     support = dist._support(metric)
     if support is None:
         return _decide_in_blocks(dist, metric, empty)
@@ -268,12 +269,10 @@ def _decide_with_gaps(
     return decisions, gaps
 
 
-def _decide_in_blocks(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
-    """Decide for as many instances at a time as leave the work arrays small."""
+def _decide_in_blocks(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
+    """Decide in blocks of instances whose work arrays fit in `DECISION_BYTES`."""
     decide_block = RULES.get(metric, _decide_from_pairs)
-    if dist.sparse_rows:  # it cuts its rows itself, by what is listed of them
+    if dist.sparse_rows:  # makes its own blocks, by the number of listed labels
         return decide_block(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
@@ -282,26 +281,22 @@ def _decide_in_blocks(
     return decisions, gaps
 
 
-# One rule for each metric: labelsets, and how far below the best they can be.
+# One rule for each metric.
 
-Rule = Callable[[LabelsetDistribution, Metric, float], tuple[Labelsets, Floats]]
+Rule = Callable[[LabelsetDistribution, Metric, float], Decided]
 
 
-def _take_mode(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
+def _take_mode(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
     return dist.mode(), np.zeros(len(dist))
 
 
-def _take_majority(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
+def _take_majority(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
     if isinstance(dist, SparseIndependentLabels):
         return (dist.listed_marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
     return _decide_each_label(dist.marginal_bounds())
 
 
-def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
+def _decide_each_label(marginals: Expected) -> Decided:
     """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
     decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
     if marginals.low is marginals.high:  # exact
@@ -311,28 +306,18 @@ def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
     return decisions, np.where(is_exact, 0.0, np.maximum(regret, 0.0)).mean(axis=1)
 
 
-def _choose_by_size(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
+def _choose_by_size(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
     best = dist._best(metric, empty)
     return (_choose_f1(dist, empty), np.zeros(len(dist))) if best is None else best
 
 
-def _transform_or_search(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
-    best = dist._best(metric, empty)
-    if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        best = _best_of_dense_copy(dist, metric, empty)
+def _transform_or_search(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
+    best = _best_or_dense(dist, metric, empty, _limits.CHEAP_DENSE_LABELS)
     return _search_jaccard(dist, empty) if best is None else best
 
 
-def _decide_from_pairs(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats]:
-    best = dist._best(metric, empty)
-    if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
-        best = _best_of_dense_copy(dist, metric, empty)
+def _decide_from_pairs(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
+    best = _best_or_dense(dist, metric, empty, _limits.ALL_PAIRS_LABELS)
     if best is None:
         raise TooLargeError(
             f"The best labelset under the metric {metric.name!r} can be found for at most "
@@ -351,38 +336,40 @@ RULES: dict[Metric, Rule] = {
 """The rule for each metric that has one; any other is decided from all pairs of labelsets."""
 
 
-def _best_of_dense_copy(
-    dist: LabelsetDistribution, metric: Metric, empty: float
-) -> tuple[Labelsets, Floats] | None:
-    best = DenseBlocks.of(dist)._best(metric, empty)
-    if best is None or not dist.sparse_rows:
+def _best_or_dense(
+    dist: LabelsetDistribution, metric: Metric, empty: float, most: int
+) -> Decided | None:
+    """Return the best labelsets by the distribution's own rule, or of a dense copy if that fits."""
+    best = dist._best(metric, empty)
+    if best is not None or dist.n_labels > most:
         return best
-    return make_sparse(best[0]), best[1]
+    best = DenseBlocks.of(dist)._best(metric, empty)
+    return (make_sparse(best[0]), best[1]) if best is not None and dist.sparse_rows else best
 
 
-# Decisions that go by a support: what the labelsets that were not seen add to the gap.
+# Decisions from a support: unseen labelsets widen the gap.
 
-SupportRule = Callable[[Support, Metric, float], tuple[Labelsets, Floats]]
+SupportRule = Callable[[Support, Metric, float], Decided]
 
 
-def _decide_by_table(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
-    """Count what is open among the seen labelsets with their share, and what the others can add.
+def _decide_by_table(known: Support, metric: Metric, empty: float) -> Decided:
+    """Weigh the table's own gap by its mass; the unseen mass adds up to the metric's range.
 
-    The two masses may sum to a hair more than one; no gap is wider than the metric's range.
+    The two masses may sum to slightly more than one; no gap is wider than the metric's range.
     """
     decisions, gaps = _decide_in_blocks(known.table, metric, empty)
     width = metric.range_width(known.table.n_labels, empty=empty)
     return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * width, width)
 
 
-def _take_best_seen(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
-    """Only a single unseen labelset can match exactly what the decision does not."""
+def _take_best_seen(known: Support, metric: Metric, empty: float) -> Decided:
+    """Take the mode: its gap is the excess probability that one unseen labelset may have."""
     decisions = known.table.mode()
     of_decisions = known.seen_mass * np.exp(known.table.log_prob(decisions))
     return decisions, np.maximum(known.largest_unseen - of_decisions, 0.0)
 
 
-def _take_likely_labels(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
+def _take_likely_labels(known: Support, metric: Metric, empty: float) -> Decided:
     """Decide by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
     return _decide_each_label(known.marginal_bounds())
 
@@ -446,7 +433,7 @@ def _best_of_sizes(
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
-def _search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets, Floats]:
+def _search_jaccard(dist: LabelsetDistribution, empty: float) -> Decided:
     """Return good labelsets under Jaccard and how far below the optimum they can be.
 
     |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
@@ -476,15 +463,12 @@ def _search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets
 class _Search:
     """A local search: the best labelset of each instance so far, and the evaluations left."""
 
-    best: Labelsets
-    value: Floats  # expected Jaccard of the best
-    left: Integers  # labelsets that may still be evaluated
-
     def __init__(self, dist: LabelsetDistribution, empty: float) -> None:
         self._dist, self._empty = dist, empty
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
-        self.value = np.full(len(dist), -np.inf)
-        self.left = np.full(len(dist), _limits.SEARCHED_LABELS // dist.n_labels)
+        self.value = np.full(len(dist), -np.inf)  # expected Jaccard of the best
+        n_evaluated = _limits.SEARCHED_LABELS // dist.n_labels
+        self.left = np.full(len(dist), n_evaluated)  # labelsets that may still be evaluated
 
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
         """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
@@ -514,7 +498,7 @@ class _Search:
     def flip_while_better(self, rows: Indices) -> None:
         """Flip the label that helps most, again and again."""
         for _ in range(MAX_FLIPS):
-            rows = self._affordable(rows)
+            rows = rows[self._is_affordable(rows)]
             if not rows.size:
                 return
             before = self.value[rows]
@@ -527,7 +511,7 @@ class _Search:
         Labels without which the labelset is worth most come first. Returns the rows that are
         better for it.
         """
-        rows = self._affordable(rows)
+        rows = rows[self._is_affordable(rows)]
         if not rows.size:
             return rows
         start, before = self.best[rows], self.value[rows]
@@ -544,9 +528,6 @@ class _Search:
     def _is_affordable(self, rows: Indices) -> Mask:
         """Return which of the rows may evaluate a labelset and all its flips."""
         return self.left[rows] > self._dist.n_labels
-
-    def _affordable(self, rows: Indices) -> Indices:
-        return rows[self._is_affordable(rows)]
 
 
 def _bound_by_covariances(marginals: Floats, covariances: Floats) -> Floats:

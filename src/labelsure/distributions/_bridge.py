@@ -52,7 +52,7 @@ ENGINES = ("auto", "dense", "certified", "sampled")
 
 
 class EngineSettings(TypedDict, total=False):
-    """What a single call can set; see `Engine`, whose `name` is called `engine` there."""
+    """What constructors and `with_engine` can set; see `Engine`, whose `name` is `engine` here."""
 
     engine: str
     tolerance: float

@@ -1,8 +1,8 @@
 """`ChainMixture`: a chain or the mean of several.
 
-Up to some labels all probabilities are made. Beyond, each question is answered by the likely
-labelsets (`Enumeration`); where these do not do by all probabilities (`DenseBlocks`), or by draws
-beside them (`Sampled`), some instances at a time.
+With few labels the whole joint distribution is computed (`DenseBlocks`). With more, a search
+enumerates the likely labelsets (`Enumeration`). Where its bounds are too wide, the joint
+distribution or draws (`Sampled`) follow, a block of instances at a time.
 """
 
 from __future__ import annotations
@@ -38,12 +38,7 @@ from labelsure.distributions._bridge import (
 )
 from labelsure.distributions._chains import Chain, LinearChain, WeightedChains, write_joints
 from labelsure.distributions._dense import JOINT_BYTES, DenseBlocks
-from labelsure.distributions._enumeration import (
-    Enumeration,
-    View,
-    add_greedy,
-    enumerate_chains,
-)
+from labelsure.distributions._enumeration import Enumeration, View, add_greedy, enumerate_chains
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import Mixture
 from labelsure.distributions._probabilities import read_shares
@@ -62,28 +57,28 @@ from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import EXACT, JACCARD, Metric
 
-LISTED_EACH = 4  # labelsets that a search may list for each of the most probable ones asked for
-ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
+LISTED_EACH = 4  # labelsets that a search may enumerate for each of the k most probable ones
+ANY = 2.0  # above 1: as an upper limit no constraint, as a mass never reached
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, as far as engines have to know it.
+    """Accuracy that a computation needs, by which engines stop.
 
     Parameters
     ----------
     width
-        Of the candidates' guaranteed intervals; `ANY` where nobody asks for them.
+        Largest width of the candidates' certified intervals; `ANY` for no limit.
     unseen
-        Mass that may stay unseen.
+        Largest mass that may stay unseen.
     n_certain
-        How many of the most probable labelsets have to be certain, where they can: 1 for the mode.
+        How many of the most probable labelsets must be certain: 1 for the mode.
     needs
-        What draws are made for; none where they would not answer better than a search.
+        Quantities to estimate by draws; none where draws are no better than a search.
     written_labels
-        Up to so many labels all probabilities cost no more than the draws.
+        Number of labels up to which the joint distribution costs no more than draws.
     draws_first
-        Whether a first round of draws often does, and costs less than these.
+        Whether to try one round of draws before the joint distribution.
     """
 
     width: float = ANY
@@ -94,22 +89,22 @@ class Question:
     draws_first: bool = False
 
     def goals(self, mass: float | None) -> Goals:
-        """Return when the search may stop."""
+        """Return the stopping rule of the search."""
         enough = ANY if mass is None else mass
         return Goals.of(self.width, self.unseen, enough, self.n_certain)
 
 
 class ChainMixture(Mixture):
-    """The mean of the joint distributions of one or more chains, with weights if they have some.
+    """The weighted mean of the joint distributions of one or more chains.
 
-    Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
-    and throws them away. *certified* looks for the likely labelsets and bounds all others.
-    *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
-    ("auto") a mixture is dense up to 14 labels. Beyond, it searches for a while. Where that does
-    not meet the tolerance it is dense up to 16 labels (18 for candidates and most decisions)
-    unless it has a `PrefixChain`, and draws beyond; `profile().method` says which.
-    Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that
-    the search found: `profile().high.top` says what another could have.
+    Three engines compute its properties. *dense* computes the joint distribution, all 2**L
+    probabilities, of a few instances at a time. *certified* enumerates the likely labelsets by
+    branch and bound and bounds all others. *sampled* gives unbiased estimates with 95% intervals.
+    The default, *auto*, is dense up to 14 labels. With more labels a short search comes first.
+    Where it misses the tolerance, *auto* is dense up to 16 labels (18 for candidates and most
+    decisions) unless it has a `PrefixChain`, and sampled otherwise; `profile().method` says which.
+    Log-probabilities and samples need no engine. Unless dense, the mode is the best labelset found,
+    and `profile().high.top` bounds the probability of any other.
 
     Parameters
     ----------
@@ -118,15 +113,15 @@ class ChainMixture(Mixture):
     label_names
         One for each label.
     weights
-        (n_chains,) what each chain has of the mixture, or (n, n_chains) by instance; None for equal
-        ones.
+        (n_chains,) weight of each chain, or (n, n_chains) by instance; None for equal weights.
     max_exact_labels
-        Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
+        Largest number of labels for dense computation; None derives it from a memory budget of
+        2 GiB.
     random_state
         Seed of the sampled engine.
     **settings
-        engine, tolerance, mass, budget: how it computes and when it stops, see
-        `labelsure.distributions.Engine`; each call can replace them.
+        engine, tolerance, sampled_tolerance, mass, budget, keep_top: how it computes and when it
+        stops, see `labelsure.distributions.Engine`; `with_engine` changes them.
 
     Examples
     --------
@@ -159,7 +154,7 @@ class ChainMixture(Mixture):
             )
         read_whole_number(random_state, "random_state", 0)
         n_samples, n_labels = shapes.pop()
-        shares = None if weights is None else read_shares(weights, n_samples, len(chains))
+        shares = read_shares(weights, n_samples, len(chains))
         super().__init__(chains, shares, n_samples, n_labels, label_names)
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
@@ -172,15 +167,15 @@ class ChainMixture(Mixture):
 
     @property
     def max_exact_labels(self) -> int:
-        """Up to how many labels all 2**L probabilities are computed."""
+        """Largest number of labels for which all 2**L probabilities are computed."""
         if self._max_exact_labels is not None:
             return self._max_exact_labels
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
     def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
         new = super()._with_parts(parts, shares, n_samples)
-        for made_for_others in ("_joints", "_chains"):
-            new.__dict__.pop(made_for_others, None)
+        for cached in ("_dense", "_chains"):
+            new.__dict__.pop(cached, None)
         return new
 
     def _with_engine(self, settings: EngineSettings) -> Self:
@@ -200,7 +195,7 @@ class ChainMixture(Mixture):
     def _members(self) -> list[LabelsetDistribution]:
         return [self._with_parts([chain], None, len(self)) for chain in self._parts]
 
-    # What needs no engine.
+    # Log-probabilities and samples need no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return self._mix_logs(np.stack([chain.log_prob(Y) for chain in self._parts], axis=1))
@@ -223,25 +218,26 @@ class ChainMixture(Mixture):
         logits = np.stack([chain.link_logits(Y) for chain in self._parts], axis=1)
         return lambda temperature: self._mix_logs(log_prob_of_logits(logits / temperature))
 
-    # All probabilities, of some instances at a time.
+    # The dense engine.
 
     @property
     def _is_dense(self) -> bool:
-        """Whether all instances get their whole joint, whatever the question."""
+        """Whether everything is computed from the joint distribution."""
         if self._engine.name == "auto":
             return self.n_labels <= min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
         return self._engine.name == "dense"
 
     def _is_written_out(self, most: int) -> bool:
-        """Whether all probabilities replace draws up to so many labels: base learners cost more."""
+        """Whether the joint replaces draws up to so many labels: only of linear base learners."""
         return self._is_linear and self.n_labels <= min(most, self.max_exact_labels)
 
     @property
     def _is_linear(self) -> bool:
         return all(isinstance(chain, LinearChain) for chain in self._parts)
 
-    @property
+    @cached_property
     def _dense(self) -> DenseBlocks:
+        """The joint distribution, a few instances at a time."""
         if self.n_labels > self.max_exact_labels:
             raise TooLargeError(
                 f"All 2**{self.n_labels} labelsets are too many to enumerate, the limit is "
@@ -249,11 +245,7 @@ class ChainMixture(Mixture):
                 f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{self.n_labels} bytes fit into "
                 "memory."
             )
-        return self._joints
-
-    @cached_property
-    def _joints(self) -> DenseBlocks:
-        # Base learners of any kind need not bear being asked by several threads.
+        # Base learners other than linear ones need not be thread-safe.
         n_kept = self._engine.keep_top
         return DenseBlocks(self, self._write, concurrent=self._is_linear, n_kept=n_kept)
 
@@ -261,14 +253,14 @@ class ChainMixture(Mixture):
         shares = None if self._shares is None else self._shares[rows]
         write_joints([chain.take(rows) for chain in self._parts], shares, P)
 
-    # Beyond: who answers for which instances.
+    # The other engines.
 
     @cached_property
     def _chains(self) -> WeightedChains:
         return WeightedChains(self._parts, self._shares)
 
     def _ask(self, question: Question, answer: Callable[[Indices, Any], Any]) -> Any:
-        """Return what the views of a question answer, put together."""
+        """Apply a function to the dense joint, or to every view, and join the results."""
         if self._is_dense:
             return answer(np.arange(len(self)), self._dense)
         progress, nobody = Progress(len(self)), np.arange(0)
@@ -281,45 +273,47 @@ class ChainMixture(Mixture):
         return join_answers(parts)
 
     def _views(self, question: Question) -> Iterator[tuple[Indices, View | DenseBlocks]]:
-        """Yield all instances, some at a time, with what answers until the next are due."""
-        engine, goals = self._engine, question.goals(self._engine.mass)
-        if engine.name == "certified":
-            for rows in self._row_blocks(engine.budget, 0):
-                yield rows, self._search(rows, goals, engine.budget)
-        elif engine.name == "sampled":
-            for rows in self._row_blocks(0, engine.budget):
-                found = self._search(rows, goals, 0)
-                yield from self._draw(rows, found, question, engine.budget)
-        else:
-            yield from self._search_or_draw(question)
-
-    def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View | DenseBlocks]]:
-        """Search for a while; write out all probabilities, or draw, where that does not do."""
-        n_searched, n_left = self._share_budget(LISTED_EACH * question.n_certain)
-        goals = question.goals(self._engine.mass)
+        """Yield blocks of instances with their enumeration, draws or joint distribution."""
+        if self._engine.name == "sampled":
+            n_draws = self._engine.budget
+            for rows in self._row_blocks(0, n_draws):
+                nothing = self._search(rows, question.goals(self._engine.mass), 0)
+                yield from self._draw(rows, nothing, question, n_draws)
+            return
+        n_searched, n_drawn = self._share_budget(LISTED_EACH * question.n_certain)
         is_written = self._is_written_out(question.written_labels)
-        # Which guaranteed intervals are narrow enough to do without draws.
+        blocks = self._row_blocks(n_searched, n_drawn)
+        for rows, found, is_enough in self._search_blocks(question, blocks, n_searched, n_drawn):
+            if is_enough:
+                yield rows, found
+            elif is_written and question.draws_first:
+                yield from self._draw_or_write(rows, found, question.needs[0], n_drawn)
+            elif is_written:
+                yield rows, self._dense._take(rows)
+            else:
+                greedy = add_greedy(self._chains.take(rows), found)
+                yield from self._draw(rows, greedy, question, n_drawn)
+
+    def _search_blocks(
+        self, question: Question, blocks: Iterator[Indices], n_searched: int, n_drawn: int
+    ) -> Iterator[tuple[Indices, Enumeration, bool]]:
+        """Enumerate; split each block by whether the bounds suffice, or nothing may be drawn."""
+        goals, small = question.goals(self._engine.mass), self._small_unseen(question)
+        # Certified intervals as narrow as the sampling tolerance need no draws.
         width = self._engine.sampled_tolerance
-        enough = Goals.of(max(question.width, width), max(question.unseen, width), ANY)
-        for rows in self._row_blocks(n_searched, n_left):
-            found = self._search(rows, goals, n_searched, self._small_unseen(question))
-            good = found.meets(goals) | (found.meets(enough) & bool(question.needs))
-            rest = np.flatnonzero(~good) if n_left else np.arange(0)
-            if rest.size and is_written and question.draws_first:
-                yield from self._draw_or_write(rows[rest], found[rest], question.needs[0], n_left)
-            elif rest.size and is_written:
-                yield rows[rest], self._dense._take(rows[rest])
-            elif rest.size:
-                greedy = add_greedy(self._chains.take(rows[rest]), found[rest])
-                yield from self._draw(rows[rest], greedy, question, n_left)
-            kept = np.flatnonzero(good) if n_left else np.arange(len(rows))
-            if kept.size:
-                yield rows[kept], found[kept]
+        narrow = Goals.of(max(question.width, width), max(question.unseen, width), ANY)
+        for rows in blocks:
+            found = self._search(rows, goals, n_searched, small)
+            good = found.meets(goals) | (found.meets(narrow) & bool(question.needs)) | (not n_drawn)
+            for is_enough in (True, False):
+                mine = np.flatnonzero(good == is_enough)
+                if mine.size:
+                    yield rows[mine], found[mine], is_enough
 
     def _draw_or_write(
         self, rows: Indices, found: Enumeration, need: Need, n_draws: int
     ) -> Iterator[tuple[Indices, View | DenseBlocks]]:
-        """Draw one round; write out all probabilities where that does not do."""
+        """Draw one round; compute the joint distribution where its intervals are too wide."""
         n_draws = min(n_draws, _limits.FIRST_DRAWS)
         drawn = need.draw(self._sampled(rows, found), n_draws)
         is_enough = need.growth(drawn) <= 1
@@ -329,24 +323,28 @@ class ChainMixture(Mixture):
             yield rows[~is_enough], self._dense._take(rows[~is_enough])
 
     def _small_unseen(self, question: Question) -> float:
-        """Return what a labelset unseen may have when a search that finds little ends.
+        """Return the bound on a single unseen labelset at which an unproductive search may end.
 
-        Draws say nothing of the largest probabilities: where these count, the search before them
-        goes on until the interval of the top gap is at most twice as wide as half the tolerance.
+        Draws do not bound the largest probabilities. Where these matter, the search goes on until
+        the top gap's interval is at most as wide as the tolerance.
         """
+        if self._engine.name == "certified":
+            return 0.0
         if not question.n_certain or self._is_written_out(question.written_labels):
             return ANY
         return self._engine.sampled_tolerance / 2
 
     def _share_budget(self, n_least: int = 0) -> tuple[int, int]:
-        """Return how many labelsets "auto" searches for, and how many it may draw."""
+        """Return how many labelsets may be enumerated, and how many may be drawn."""
+        if self._engine.name == "certified":
+            return self._engine.budget, 0
         n_searched = min(max(_limits.FIRST_SEARCH, n_least), self._engine.budget)
         return n_searched, self._engine.budget - n_searched
 
     def _draw(
         self, rows: Indices, found: Enumeration, question: Question, n_draws: int
     ) -> Iterator[tuple[Indices, View]]:
-        """Yield the instances with draws beside what was found, as many as the question needs."""
+        """Yield groups of instances with as many draws as the question needs."""
         if not question.needs:
             yield rows, found
             return
@@ -356,7 +354,7 @@ class ChainMixture(Mixture):
         yield from draw_for(rows, self._sampled(rows, found), question.needs, limits)
 
     def _sampled(self, rows: Indices, found: Enumeration) -> Sampled:
-        """Return what was found of some instances, to be drawn beside."""
+        """Return the enumeration of some instances with their random numbers, no draws yet."""
         chains = self._chains.take(rows)
         streams = DrawStreams(self._random_state, rows, chains.row_keys())
         return Sampled.nothing(found, chains, streams)
@@ -366,11 +364,13 @@ class ChainMixture(Mixture):
         return enumerate_chains(self._chains.take(rows), goals, budget, small)
 
     def _row_blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
-        """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""
+        """Yield blocks whose enumerated and drawn labelsets, with random numbers, fit in memory."""
         drawn = (9 * self.n_labels + 64) * n_drawn
         enumerated = (self.n_labels + 32) * max(n_searched, 1)
-        for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
-            yield np.arange(len(self))[some]
+        return self._cut_rows(enumerated + drawn, _limits.SEEN_LABELSETS_BYTES)
+
+    def _cut_rows(self, bytes_each: int, most: int) -> Iterator[Indices]:
+        return (np.arange(len(self))[some] for some in cut_rows(len(self), bytes_each, most))
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         found = self._summary([], 1.0)
@@ -407,7 +407,7 @@ class ChainMixture(Mixture):
         best = self._ask(question, lambda _, view: view.top(k))
         if self._is_dense:
             return best
-        # What stands where fewer were found can be evaluated all the same.
+        # Labelsets that fill up the top k were not found by the search, but can be evaluated.
         rows, places = np.nonzero(np.isneginf(best.logs))
         if not rows.size:
             return best
@@ -441,16 +441,16 @@ class ChainMixture(Mixture):
             found[EXACT] = LabelsetDistribution._expected(self, EXACT, guesses, empty)
         return [found[metric] for metric in metrics]
 
-    # What only the dense engine answers; decisions beyond it go by what was enumerated.
+    # Decisions: from the joint distribution, or else from enumerated and drawn labelsets.
 
     def _support(self, metric: Metric) -> Iterator[tuple[Indices, Known]] | None:
         return None if self._is_dense else self._support_blocks(metric)
 
     def _support_blocks(self, metric: Metric) -> Iterator[tuple[Indices, Known]]:
-        """Yield some instances at a time with the labelsets that decisions go by.
+        """Yield blocks of instances with the labelsets from which decisions are made.
 
-        "certified" enumerates only. Where a short search leaves more unseen than the tolerance the
-        other engines draw, or "auto" writes out all probabilities.
+        "certified" enumerates only. Where a short search leaves more mass unseen than the
+        tolerance, "sampled" draws, and "auto" draws or computes the joint distribution.
         """
         engine = self._engine
         most = _limits.WRITTEN_LABELS if metric == JACCARD else _limits.WRITTEN_FOR_MANY_DRAWS
@@ -459,35 +459,28 @@ class ChainMixture(Mixture):
         )
         is_written = engine.name == "auto" and self._is_written_out(most)
         n_searched, n_drawn = self._share_budget()
-        small = self._small_unseen(question)
-        if engine.name == "certified":
-            n_searched, n_drawn, small = engine.budget, 0, 0.0
-        elif engine.name == "sampled":  # which draws, however small the budget is
+        if engine.name == "sampled":  # draws, however small the budget is
             n_searched = min(n_searched, engine.budget // 2)
             n_drawn = engine.budget - n_searched
         n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
-        goals = question.goals(engine.mass)
         bytes_each = max(1, n_searched + n_drawn) * (8 * self.n_labels + 32)
+        blocks = self._cut_rows(bytes_each, _limits.DECISION_BYTES)
         progress = Progress(len(self))
-        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
-            rows = np.arange(len(self))[some]
-            found = self._search(rows, goals, n_searched, small)
-            good = found.meets(goals) if n_drawn else np.ones(len(rows), dtype=bool)
-            if good.any():
-                yield rows[good], found[np.flatnonzero(good)].support(self.label_names)
-            rest = np.flatnonzero(~good)
-            if rest.size and is_written:
-                yield rows[rest], self._dense._take(rows[rest])
-            elif rest.size:
-                yield rows[rest], self._draw_rest(rows[rest], found[rest], n_drawn)
+        for rows, found, is_enough in self._search_blocks(question, blocks, n_searched, n_drawn):
+            if is_enough:
+                yield rows, found.support(self.label_names)
+            elif is_written:
+                yield rows, self._dense._take(rows)
+            else:
+                yield rows, self._draw_rest(rows, found, n_drawn)
             progress.add(len(rows))
 
     def _draw_rest(self, rows: Indices, found: Enumeration, n_drawn: int) -> Support:
-        """Let draws stand for what was not found.
+        """Represent the unseen mass by draws of equal weight.
 
-        Where they stand may be far from where it is: what is unseen counts once for its own place
-        and once for theirs. A draw says little of the probability of its own labelset: draws share
-        what is left, and the mode is one of the labelsets enumerated.
+        Both the unseen mass and the draws in its place may be misplaced, so the gap counts that
+        mass twice. The weight of a draw does not estimate the probability of its labelset: the mode
+        is one of the enumerated labelsets.
         """
         found = add_greedy(self._chains.take(rows), found)
         known, size = found.seen, max(2, -(-n_drawn // self.n_chains))

@@ -1,4 +1,4 @@
-"""Certified enumeration: the likely labelsets of chains, and what they say of all the others."""
+"""Certified enumeration: the likely labelsets of chains, and bounds on all others."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 
 
 class View(ABC):
-    """What is known of some instances, and what it answers."""
+    """Enumerated or drawn labelsets of some instances, and the quantities computed from them."""
 
     @abstractmethod
     def profile(self) -> Profile:
-        """Return the four numbers with bounds."""
+        """Return the profile with bounds."""
 
     @abstractmethod
     def mode(self) -> Labelsets:
-        """Return the best labelsets known, (n, L)."""
+        """Return the most probable labelsets known, (n, L)."""
 
     @abstractmethod
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
@@ -45,28 +45,25 @@ class View(ABC):
     def _expected_each(
         self, metrics: Sequence[Metric], guesses: Labelsets, empty: float
     ) -> list[Expected]:
-        """Go guess by guess: metrics share what is known of one."""
+        """Return one result a metric, (n, g); guess by guess, as metrics share their counts."""
         by_guess = [[self.expected(m, Y, empty) for m in metrics] for Y in each_guess(guesses)]
-        return [_stack_guesses(found) for found in zip(*by_guess, strict=True)]
-
-
-def _stack_guesses(found: Sequence[Expected]) -> Expected:
-    """Put the answers for several guesses beside each other, (n, g)."""
-    value, low, high = (
-        np.stack([getattr(one, name) for one in found], axis=1) for name in ("value", "low", "high")
-    )
-    return Expected(value, low, high, found[0].method)
+        stacked = []
+        for found in zip(*by_guess, strict=True):
+            columns = zip(*((one.value, one.low, one.high) for one in found), strict=True)
+            value, low, high = (np.stack(column, axis=1) for column in columns)
+            stacked.append(Expected(value, low, high, found[0].method))
+        return stacked
 
 
 @dataclass(frozen=True)
 class Enumeration(View):
-    """The labelsets that were seen, and bounds on everything else.
+    """Enumerated labelsets, and bounds on all others.
 
     Parameters
     ----------
     seen
-        With their probabilities under the mixture, which sum to less than one where some labelsets
-        are unseen.
+        Enumerated labelsets with their probabilities under the mixture, which sum to less than one
+        unless all labelsets were enumerated.
     bounds
         (n, N_BOUNDS) as `_kernels.labelset_search.write_bounds` writes them.
     """
@@ -74,64 +71,59 @@ class Enumeration(View):
     seen: WeightedLabelsets
     bounds: Floats
 
-    @classmethod
-    def from_seen(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
-        """Work out the bounds when no other labelset has more than `largest_unseen`, (n,)."""
-        bounds = np.empty((len(seen), search.N_BOUNDS))
-        for i, row in enumerate(bounds):
-            search.write_bounds(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
-        return cls(seen, bounds)
-
     def __getitem__(self, rows: Indices) -> Enumeration:
         return Enumeration(self.seen.take(rows), self.bounds[rows])
 
     def add(self, labelsets: Labelsets, log_prob: Floats, is_new: Mask) -> Enumeration:
-        """Add those that are new of (n, size, L) labelsets with their log-probabilities."""
+        """Add the new ones among (n, size, L) labelsets with their log-probabilities."""
         instance, place = np.nonzero(is_new)
         rows, weights = labelsets[instance, place], np.exp(log_prob[instance, place])
         once = find_distinct(rows, instance)
         more = WeightedLabelsets.merge(rows[once], weights[once], instance[once], len(self.seen))
-        return Enumeration.from_seen(self.seen.join(more), self.largest_unseen)
+        seen, bounds = self.seen.join(more), np.empty_like(self.bounds)
+        for i, row in enumerate(bounds):
+            search.write_bounds(seen.weights_of(i), self.largest_unseen[i], seen.n_labels, row)
+        return Enumeration(seen, bounds)
 
     @property
     def unseen_mass(self) -> Floats:
-        """The most that all unseen labelsets can have together, (n,)."""
+        """Upper bound on the mass of all unseen labelsets, (n,)."""
         return self.bounds[:, search.UNSEEN_MASS]
 
     @property
     def largest_unseen(self) -> Floats:
-        """The most that a single unseen labelset can have, (n,)."""
+        """Upper bound on the probability of a single unseen labelset, (n,)."""
         return self.bounds[:, search.LARGEST_UNSEEN]
 
     @property
     def entropy_width(self) -> Floats:
-        """How wide the interval of the normalised entropy is, (n,)."""
+        """Width of the interval of the normalised entropy, (n,)."""
         width = self.bounds[:, search.ENTROPY_HIGH] - self.bounds[:, search.ENTROPY_LOW]
         return np.asarray(width / (self.seen.n_labels * np.log(2)))
 
     @property
     def collision_width(self) -> Floats:
-        """How wide the intervals of the collision, and of its normalised entropy, are, (n,)."""
+        """Larger width of the intervals of the collision and of its normalised entropy, (n,)."""
         low, high = self.bounds[:, search.COLLISION_LOW], self.bounds[:, search.COLLISION_HIGH]
         of_entropy = (log(high) - log(np.maximum(low, 1e-300))) / (self.seen.n_labels * np.log(2))
         return np.maximum(high - low, of_entropy)
 
     def support(self, label_names: Iterable[Any] | None) -> Support:
-        """Return the labelsets seen as a distribution of their own, and what the others have."""
+        """Return the enumerated labelsets as a normalised table, with bounds on the others."""
         table = LabelsetTable.from_weighted(self.seen.normalise(), label_names)
         return Support(
             table, self.seen.totals(), self.unseen_mass, self.largest_unseen, self.marginal_bounds
         )
 
     def meets(self, goals: search.Goals) -> Mask:
-        """Whether the bounds are good enough, (n,)."""
+        """Return whether the bounds meet the goals, (n,)."""
         n_labels = self.seen.n_labels
         return np.array(
             [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
         )
 
     def mode(self) -> Labelsets:
-        """Return the best labelsets seen, (n, L); the empty one where none was."""
+        """Return the most probable labelsets seen, (n, L); the empty one where there is none."""
         return self.seen.top(1)[0][:, 0]
 
     def profile(self) -> Profile:
@@ -164,19 +156,19 @@ class Enumeration(View):
         )
 
     def top(self, k: int) -> TopLabelsets:
-        """Return the best labelsets seen; those that are certain have `high` = probability."""
+        """Return the most probable labelsets seen; `high` is the probability where certain."""
         labelsets, probabilities = self.seen.top(k)
         high = np.maximum(probabilities, self.largest_unseen[:, np.newaxis])
         return TopLabelsets(labelsets, log(probabilities), log(high))
 
     def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) if unseen labelsets are like those seen, or if none or all have it."""
+        """Return P(y_j = 1): the seen share, and bounds if no or all unseen labelsets have j."""
         total, low = self.seen.totals()[:, np.newaxis], self.seen.marginals()
         value = np.where(total > 0, low / np.where(total > 0, total, 1), 0.5)
         return Expected(value, low, np.minimum(low + self.unseen_mass[:, np.newaxis], 1.0))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        """Return the middle and the ends of the interval of an expected accuracy."""
+        """Return expected accuracies: the middle and the ends of the certified interval."""
         seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
         low, high = seen + self.unseen_mass * least, seen + self.unseen_mass * most
@@ -184,10 +176,10 @@ class Enumeration(View):
 
 
 def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
-    """Add the labelset that each chain comes to by always taking the likelier value.
+    """Add the greedy labelset of each chain, which takes the likelier value of every label.
 
     Where probabilities are so flat that a search finds little, the best of these are far more
-    probable than what it finds, or than draws.
+    probable than enumerated or drawn labelsets.
     """
     halves = np.full((chains.n_samples, len(chains), 1, chains.n_labels), 0.5)
     greedy = chains.draw(chains.owners_of_each(1), halves).draws[:, :, 0]
@@ -196,7 +188,7 @@ def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
 
 
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
-    """Return the least and the most that a prediction can be worth, 0 included."""
+    """Return the range of the metric for each prediction, widened to contain 0, (n,) each."""
     n_predicted = Y_pred.sum(axis=1)
     least, most = np.zeros(len(Y_pred)), np.zeros(len(Y_pred))
     for k in np.unique(n_predicted):
@@ -244,7 +236,7 @@ def _enumerate_linear(
 
 
 def _enumerate_any(chains: WeightedChains, goals: search.Goals, budget: int) -> Enumeration:
-    """Do the same with any base learner, many prefixes at a time."""
+    """Enumerate with any base learner, which predicts many prefixes at a time."""
     n_samples, n_labels = chains.n_samples, chains.n_labels
     parts = [(np.empty((0, n_labels), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp))]
     bounds = np.empty((n_samples, search.N_BOUNDS))
@@ -259,7 +251,7 @@ def _enumerate_any(chains: WeightedChains, goals: search.Goals, budget: int) -> 
 def _deepen(
     chains: WeightedChains, goals: search.Goals, budget: int, bounds: Floats
 ) -> tuple[Labelsets, Floats, Indices]:
-    """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
+    """Deepen iteratively, with falling thresholds; keep the last finished round of an instance."""
     n_labels = chains.n_labels
     for row in bounds:
         search.write_bounds(np.empty(0), 1.0, n_labels, row)
@@ -289,7 +281,7 @@ def _search_any(
     """Find every labelset whose share * probability is at least `threshold` in some chain.
 
     Returns which instances stayed within the budget, the labelsets, the instance of each, and the
-    mean over chains of share * the largest prefix that was left alone.
+    mean over chains of share * the most probable pruned prefix.
     """
     finished = np.ones(chains.n_samples, dtype=bool)
     left_alone = np.zeros(chains.n_samples)
@@ -313,7 +305,7 @@ def _search_any(
 def _expand(
     chain: Chain, thresholds: Floats, budget: int, finished: Mask
 ) -> tuple[Indices, Labelsets, Floats]:
-    """Grow prefixes label by label; an instance with too many is marked as not finished."""
+    """Branch label by label, prune below the threshold; mark instances beyond the budget."""
     instance = np.flatnonzero(finished)
     prefixes = np.empty((len(instance), 0), dtype=np.int8)
     q = np.ones(len(instance))

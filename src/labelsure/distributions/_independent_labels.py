@@ -1,9 +1,9 @@
 """Independent labels: `IndependentLabels` stores all marginals, `SparseIndependentLabels` few.
 
-Every question about independent labels becomes one about the listed labels of each instance
-(`ListedLabels`) and a rest: further labels of one small probability each, whose number of ones is
-binomial. Dense marginals list all labels and have no rest. So a million labels cost what the listed
-ones cost. `docs/understand/mathematics.md`, "Independent labels".
+Everything is computed from the listed labels of each instance (`ListedLabels`) and a rest: unlisted
+labels with the same small probability, whose number of ones is binomial. Dense marginals list all
+labels and have no rest. The cost grows with the listed labels only, also with a million labels.
+Formulas: `docs/understand/mathematics.md`, "Independent labels".
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, filterfalse, islice
 from typing import Any, Self
 
 import numpy as np
@@ -28,12 +29,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
-from labelsure.distributions._answers import (
-    Expected,
-    Guesses,
-    TopLabelsets,
-    each_guess,
-)
+from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions._reciprocals import unit_interval
@@ -49,11 +45,12 @@ from labelsure.labelsets.rows import (
     make_sparse,
     sparse_ones,
 )
+from labelsure.labelsets.weighted import sum_by_row
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 NEGLIGIBLE = 1e-19
-"""Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:
-what all of them add is below the last digit of any answer."""
+"""Numbers of ones in a rest with a smaller probability, relative to the likeliest, are left out:
+their sum is below the rounding error of any result."""
 
 _EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: kernels.expected_jaccard_rows,
@@ -64,21 +61,22 @@ _BEST_SIZES: dict[Metric, tuple[Callable[..., None], int]] = {
     JACCARD: (kernels.best_jaccard_sizes, 1),
     F1: (kernels.best_f1_sizes, 2),
 }
-"""For each metric the kernel, and how often the labels count for the degree of its integrand."""
+"""Metrics under which the most probable labels are the best to predict: the kernel, and how often
+the labels count for the degree of its integrand."""
 
 
 @dataclass(frozen=True)
 class Rest:
-    """How many further labels each instance has, all of one probability.
+    """Unlisted labels of each instance, all with the same probability.
 
     Parameters
     ----------
     sizes
-        (n,) how many.
+        (n,) number of unlisted labels.
     floor
-        How probable each is, less than 1/2.
+        Probability of each, less than 1/2.
     floor_logit
-        Its logit, a number also where the floor is too small for one.
+        Logit of the floor, finite also where the floor underflows.
     """
 
     sizes: Integers
@@ -116,7 +114,7 @@ class Rest:
         values = np.exp(sizes[:, np.newaxis] * logs)
         return which, values[:, :-1], values[:, -1]
 
-    def take(self, rows: Indices) -> Rest:
+    def take(self, rows: Rows) -> Rest:
         """Return the rests of some instances."""
         return replace(self, sizes=self.sizes[rows])
 
@@ -128,8 +126,6 @@ def _count_binomial(size: int, floor: float) -> tuple[int, Floats]:
     logarithms would lose half of the digits. `scipy.special` has the distribution function alone,
     whose differences are off by 1e-9 for a million labels.
     """
-    if size == 0 or floor == 0:
-        return 0, np.ones(1)
     odds = floor / (1 - floor)
     likeliest = min(size, int((size + 1) * floor))
     reach = int(10 * np.sqrt(size * floor * (1 - floor))) + 40
@@ -159,7 +155,7 @@ class ListedLabels:
 
     Examples
     --------
-    >>> listed = ListedLabels.of_matrix(np.array([[0.9, 0.2]]))
+    >>> listed = ListedLabels(np.array([0.9, 0.2]), np.array([0, 2]), Rest(np.array([0])))
     >>> listed.expected(JACCARD, np.array([1, 0]), 1.0, 2)
     array([0.81])
     """
@@ -168,18 +164,6 @@ class ListedLabels:
     starts: Indices
     rest: Rest
     logits: Floats | None = None
-
-    @classmethod
-    def of_matrix(
-        cls, marginals: NDArray[np.floating], logits: Floats | None = None
-    ) -> ListedLabels:
-        """List all labels of an (n, L) array: there is no rest."""
-        n_samples, n_labels = marginals.shape
-        starts, rest = (
-            np.arange(n_samples + 1) * n_labels,
-            Rest(np.zeros(n_samples, dtype=np.int64)),
-        )
-        return cls(marginals.reshape(-1), starts, rest, None if logits is None else logits.ravel())
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -214,14 +198,17 @@ class ListedLabels:
         )
         return widened, marks
 
-    def log_prob(self, marks: NDArray[np.int8]) -> Floats:
-        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+    def log_values(self, marks: NDArray[np.int8] | int) -> Floats:
+        """Return log P(y_j = mark) of each listed label."""
         if self.logits is None:
             p = self.marginals.astype(np.float64, copy=False)
-            logs = log(np.where(marks == 1, p, 1 - p))
-        else:
-            logs = -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
-        return sum_by_row(logs, self.starts) + self.rest.sizes * np.log1p(-self.rest.floor)
+            return log(np.where(marks == 1, p, 1 - p))
+        return -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
+
+    def log_prob(self, marks: NDArray[np.int8]) -> Floats:
+        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+        of_rest = self.rest.sizes * np.log1p(-self.rest.floor)
+        return sum_by_row(self.log_values(marks), self.starts) + of_rest
 
     def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return logs of the two largest probabilities, entropy, log collision: (n,) each."""
@@ -280,8 +267,8 @@ class ListedLabels:
         """Return some rows that follow each other, with what is predicted of them."""
         starts = self.starts[rows.start : rows.stop + 1]
         own = slice(int(starts[0]), int(starts[-1]))
-        rest = replace(self.rest, sizes=self.rest.sizes[rows])
-        return ListedLabels(self.marginals[own], starts - starts[0], rest), predicted[own]
+        part = ListedLabels(self.marginals[own], starts - starts[0], self.rest.take(rows))
+        return part, predicted[own]
 
     @property
     def n_true(self) -> Floats:
@@ -327,26 +314,6 @@ class ListedLabels:
         sizes, worth = best_sizes(metric, descending, self.rest.take(rows), empty)
         is_chosen = np.arange(width) < sizes[:, np.newaxis]
         return np.take_along_axis(places, order, axis=1)[is_chosen], worth
-
-
-def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
-    """Return the sum of each row of values that stand one after the other, 0 for empty rows.
-
-    Examples
-    --------
-    >>> sum_by_row(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
-    array([3., 0., 3.])
-    """
-    sums = np.zeros(len(starts) - 1)
-    is_filled = np.diff(starts) > 0
-    if is_filled.any():  # an empty row would get the first value of the next one
-        sums[is_filled] = np.add.reduceat(values, starts[:-1][is_filled], dtype=np.float64)
-    return sums
-
-
-def has_best_size(metric: Metric) -> bool:
-    """Whether it is known that the most probable labels are the best to predict."""
-    return metric in _BEST_SIZES
 
 
 def best_sizes(
@@ -518,7 +485,8 @@ def find_top_rows(listed: csr_array, logits: Floats, floor_logit: float, k: int)
         order = np.argsort(seen)
         seen, odds = seen[order], odds[order]
         codes = cheapest_codes(np.abs(odds), (odds > 0).astype(np.int8), k)
-        codes += lowest_codes(k - len(codes), set(codes))
+        # Labelsets of probability 0 follow, the lowest codes first.
+        codes += islice(filterfalse(set(codes).__contains__, count()), k - len(codes))
         for rank, code in enumerate(codes):
             bits = [j for j in range(len(seen)) if code >> j & 1]
             rows.append(np.full(len(bits), i * k + rank))
@@ -529,23 +497,6 @@ def find_top_rows(listed: csr_array, logits: Floats, floor_logit: float, k: int)
         np.concatenate([nothing, *labels]),
         (n_samples * k, n_labels),
     )
-
-
-def lowest_codes(n_wanted: int, known: set[int]) -> list[int]:
-    """Return the lowest codes that are not known yet, of labelsets of probability 0.
-
-    Examples
-    --------
-    >>> lowest_codes(2, {0, 2})
-    [1, 3]
-    """
-    found: list[int] = []
-    code = 0
-    while len(found) < n_wanted:
-        if code not in known:
-            found.append(code)
-        code += 1
-    return found
 
 
 def _sort_rows(rows: Indices, labels: Indices, shape: tuple[int, int]) -> Labelsets:
@@ -597,7 +548,7 @@ WAITING_BYTES = 512
 
 
 class Independent(LabelsetDistribution):
-    """What independent labels answer by closed forms, however their marginals are stored."""
+    """Closed forms of independent labels, for dense and for sparse marginals."""
 
     _p: Any
     _logits: Any = None
@@ -634,12 +585,12 @@ class Independent(LabelsetDistribution):
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Return the most probable labels, as many as are best, where that is optimal."""
-        if not has_best_size(metric):
+        if metric not in _BEST_SIZES:
             return None
         is_chosen, gaps = self.listed.choose(metric, empty)
         return self._rows_of(is_chosen), gaps
 
-    # What is about all labels, one by one, is answered where they fit into memory.
+    # Quantities of every single label need dense rows, which must fit in memory.
 
     def _marginals(self) -> Floats:
         return self._with_dense_rows()._p.astype(np.float64)
@@ -757,13 +708,6 @@ class IndependentLabels(Independent):
     def _with_dense_rows(self) -> IndependentLabels:
         return self
 
-    def _log_marginals(self) -> tuple[Floats, Floats]:
-        """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
-        if self._logits is not None:
-            return -np.logaddexp(0.0, -self._logits), -np.logaddexp(0.0, self._logits)
-        p = self._p.astype(np.float64, copy=False)
-        return log(p), log(1 - p)
-
     def _top(self, k: int) -> TopLabelsets:
         check_size(
             k * (WAITING_BYTES + 2 * self.n_labels),
@@ -772,9 +716,9 @@ class IndependentLabels(Independent):
         )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        modes, (log_one, log_zero) = self._mode(), self._log_marginals()
-        # What flipping a label away from the mode costs, in units of log-probability.
-        costs = np.abs(log_one - log_zero)
+        modes, listed = self._mode(), self.listed
+        log_zero, log_one = (listed.log_values(y).reshape(self._p.shape) for y in (0, 1))
+        costs = np.abs(log_one - log_zero)  # of a flip away from the mode, in log-probability
         for i, best in enumerate(labelsets):
             codes = cheapest_codes(costs[i], modes[i], k)
             write_codes(codes, best)
@@ -792,8 +736,11 @@ class IndependentLabels(Independent):
 
     @property
     def listed(self) -> ListedLabels:
-        """All labels, as their closed forms need them."""
-        return ListedLabels.of_matrix(self._p, self._logits)
+        """All labels, without a rest."""
+        starts = np.arange(len(self) + 1) * self.n_labels
+        rest = Rest(np.zeros(len(self), dtype=np.int64))
+        logits = None if self._logits is None else self._logits.ravel()
+        return ListedLabels(self._p.reshape(-1), starts, rest, logits)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
         return is_chosen.reshape(self._p.shape).astype(np.int8)
@@ -867,7 +814,6 @@ class SparseIndependentLabels(Independent):
         most = 1 - min(floor, _limits.PROBABILITY_FLOOR)
         # What is not above the floor is as if it were not listed.
         self._p = keep_listed(rows, np.minimum(rows.data, most), rows.data > floor)
-        self._logits = None
         self.labelset_bytes = _bytes_of_row(self._p)
 
     @classmethod
@@ -1012,7 +958,7 @@ class SparseIndependentLabels(Independent):
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Predict the most probable listed labels; say what predicting others could add at most."""
-        if not has_best_size(metric) or self.n_labels > FEW_LABELS:
+        if metric not in _BEST_SIZES or self.n_labels > FEW_LABELS:
             return super()._best(metric, empty)
         is_chosen, gaps = self._with_dense_rows().listed.choose(metric, empty)
         return make_sparse(is_chosen.reshape(len(self), -1).astype(np.int8)), gaps

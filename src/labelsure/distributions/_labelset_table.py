@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +13,7 @@ from scipy.special import digamma
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import (
-    Expected,
-    Guesses,
-    TopLabelsets,
-    each_guess,
-)
+from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
@@ -28,75 +23,39 @@ from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 
-
-@dataclass(frozen=True)
-class DrawCounts:
-    """How often each labelset of each instance was drawn.
-
-    Parameters
-    ----------
-    values
-        (m,) the counts of all instances below each other, each at least 1.
-    instance
-        (m,) whose they are.
-    size
-        How many draws each instance has.
-    n_samples
-        The number of instances.
-    """
-
-    values: Floats
-    instance: Indices
-    size: int
-    n_samples: int
-
-    def sum(self, terms: Floats) -> Floats:
-        """Add up the terms of each instance, (n,)."""
-        return np.bincount(self.instance, terms, minlength=self.n_samples).astype(np.float64)
-
-    @property
-    def n_seen(self) -> Floats:
-        """How many different labelsets were drawn, (n,)."""
-        return self.sum(np.ones(len(self.values)))
-
-    @property
-    def n_singletons(self) -> Floats:
-        """How many of them were drawn once, (n,)."""
-        return self.sum((self.values == 1).astype(np.float64))
+# Entropy estimators: labelsets weighted by how often each was drawn, and the draws an instance.
 
 
-def _plugin(counts: DrawCounts) -> Floats:
-    shares = counts.values / counts.size
+def _plugin(counts: WeightedLabelsets, size: int) -> Floats:
+    shares = counts.weights / size
     return counts.sum(-shares * np.log(shares))
 
 
-def _miller_madow(counts: DrawCounts) -> Floats:
+def _miller_madow(counts: WeightedLabelsets, size: int) -> Floats:
     """Add the first term of the bias: half a degree of freedom a draw."""
-    return _plugin(counts) + (counts.n_seen - 1) / (2 * counts.size)
+    return _plugin(counts, size) + (counts.lengths - 1) / (2 * size)
 
 
-def _grassberger(counts: DrawCounts) -> Floats:
+def _grassberger(counts: WeightedLabelsets, size: int) -> Floats:
     """Replace log n_i by G(n_i), whose bias falls exponentially with n_i (Grassberger 2003)."""
-    n = counts.values
+    n = counts.weights
     sign = np.where(n % 2 == 0, 0.5, -0.5)
     G = digamma(n) + sign * (digamma((n + 1) / 2) - digamma(n / 2))
-    return np.log(counts.size) - counts.sum(n * G) / counts.size
+    return np.log(size) - counts.sum(n * G) / size
 
 
-def _chao_shen(counts: DrawCounts) -> Floats:
-    """Shrink the shares to what was seen of all mass; weigh by the chance of being seen."""
-    n = counts.size
-    singletons = counts.n_singletons
+def _chao_shen(counts: WeightedLabelsets, size: int) -> Floats:
+    """Shrink the shares to the estimated coverage; weigh by the chance of being seen."""
+    n_singletons = counts.sum((counts.weights == 1).astype(np.float64))
     # With singletons only the coverage would be 0 and the estimate infinite.
-    singletons = np.where(singletons == n, n - 1.0, singletons)
-    coverage = 1 - singletons / n
-    p = coverage[counts.instance] * counts.values / n
+    coverage = 1 - np.where(n_singletons == size, size - 1.0, n_singletons) / size
+    p = coverage[counts.instance] * counts.weights / size
     with np.errstate(divide="ignore"):  # p = 1: log1p(-1) is -inf, its exp 0
-        seen = -np.expm1(n * np.log1p(-p))
+        seen = -np.expm1(size * np.log1p(-p))
     return counts.sum(-p * np.log(p) / seen)
 
 
-ENTROPY_ESTIMATORS: dict[str, Callable[[DrawCounts], Floats]] = {
+ENTROPY_ESTIMATORS: dict[str, Callable[[WeightedLabelsets, int], Floats]] = {
     "plugin": _plugin,
     "miller_madow": _miller_madow,
     "grassberger": _grassberger,
@@ -117,18 +76,19 @@ def check_estimator(estimator: str, size: int) -> str:
     return estimator
 
 
-def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Profile:
-    """Return the profile with entropy and collision as the estimator has them, and its name."""
+def estimate_profile(
+    plain: Profile, counts: WeightedLabelsets, size: int, estimator: str
+) -> Profile:
+    """Return the profile with entropy and collision by the estimator, and its name."""
     method = np.full(len(plain), estimator)
     if estimator == "plugin":
         return replace(plain, method=method)
     most = plain.n_bits * np.log(2)
-    n = counts.size
     # Unbiased: the share of pairs of draws that are equal.
-    equal_pairs = counts.sum(counts.values * (counts.values - 1)) / (n * (n - 1))
+    equal_pairs = counts.sum(counts.weights * (counts.weights - 1)) / (size * (size - 1))
     return replace(
         plain,
-        entropy=np.clip(ENTROPY_ESTIMATORS[estimator](counts), 0.0, most),
+        entropy=np.clip(ENTROPY_ESTIMATORS[estimator](counts, size), 0.0, most),
         log_collision=np.maximum(log(equal_pairs), -most),
         method=method,
     )
@@ -337,8 +297,8 @@ class LabelsetTable(LabelsetDistribution):
         )
         if self._estimator and self._n_votes is not None:
             size = int(self._n_votes.max(initial=1))
-            counts = DrawCounts(np.rint(weights * size), self._seen.instance, size, len(self))
-            profile = estimate_profile(profile, counts, self._estimator)
+            counts = replace(self._seen, weights=np.rint(weights * size))
+            profile = estimate_profile(profile, counts, size, self._estimator)
         return profile, best.labelsets[:, 0]
 
     def _mode(self) -> Labelsets:
@@ -380,7 +340,7 @@ class LabelsetTable(LabelsetDistribution):
         return by_size
 
     def _temper(self, temperature: float) -> Self:
-        """Temper the shares; what was drawn how often, and so its entropy's estimator, is gone."""
+        """Temper the shares; counts of draws, and with them the entropy estimator, are dropped."""
         seen = self._seen
         raised = np.exp(self._logs_below_largest() / temperature)
         merged = WeightedLabelsets.merge(seen.rows, raised, seen.instance, len(seen))
@@ -448,7 +408,7 @@ def _flatten(
 
 
 def _by_instance(values: Any, name: str) -> Any:
-    """Return something to go through instance by instance, which a DataFrame is not."""
+    """Return a sequence with one entry for each instance; a DataFrame becomes an array."""
     values = np.asarray(values) if hasattr(values, "columns") else values
     try:
         len(values)

@@ -27,17 +27,17 @@ from labelsure.metrics.registry import Metric
 
 
 class Mixture(LabelsetDistribution):
-    """What all mixtures share: everything that is linear in the probabilities.
+    """Base class of mixtures: quantities that are linear in the probabilities.
 
-    The mixture is the mean over its m parts of share * P(y). Equal weights are shares of 1, with
-    which everything is what it is without weights, to the last bit.
+    The mixture is the mean over its m parts of share * P(y). Equal weights are shares of 1, which
+    give the same bits as no weights.
 
     Parameters
     ----------
     parts
-        Distributions over the same instances and labels, or what a kind has in their place.
+        Distributions, or chains, over the same instances and labels.
     shares
-        (n, m) each weight times m; None means that all parts have the same.
+        (n, m) each weight times m; None for equal weights.
     n_samples, n_labels, label_names
         Of the mixture.
     """
@@ -61,7 +61,7 @@ class Mixture(LabelsetDistribution):
 
     @property
     def _weights(self) -> Floats:
-        """(n, m) what each part has of the mixture."""
+        """(n, m) weight of each part."""
         shares = np.ones((len(self), len(self._parts))) if self._shares is None else self._shares
         return shares / len(self._parts)
 
@@ -124,7 +124,7 @@ class Mixture(LabelsetDistribution):
 
 
 def find_owners(shares: Floats, places: Floats) -> Integers:
-    """Return in whose part of the weights a number in [0, 1) lies, (n, size) of them."""
+    """Return the part that each number in [0, 1) selects by the weights, (n, size)."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a part with weight
     owners = np.empty(places.shape, dtype=np.intp)
@@ -194,7 +194,7 @@ class SmoothedTable(Mixture):
     def _share(self) -> Floats:
         return self._weights[:, 1]
 
-    # What needs to know which labelsets the table holds.
+    # Quantities that depend on which labelsets are in the table.
 
     def _tabled(self) -> tuple[WeightedLabelsets, Floats]:
         """Return the labelsets of the table with their probabilities, and logs of the rest's."""
@@ -205,16 +205,12 @@ class SmoothedTable(Mixture):
         return WeightedLabelsets(seen.rows, weights, seen.starts), log_rest
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        best = self._top(2)
-        return self._profile_of(best.logs), best.labelsets[:, 0]
+        """Sum over the table, then over all other labelsets.
 
-    def _profile_of(self, largest: Floats) -> Profile:
-        """Return the profile, given the logs of the two largest probabilities, (n, 2).
-
-        Sums over what is not in the table are those over all labelsets, which independent labels
-        have in closed form, without those that are in it.
+        The sum over the others is the sum over all labelsets, which independent labels have in
+        closed form, minus the sum over those in the table.
         """
-        tabled, log_rest = self._tabled()
+        best, (tabled, log_rest) = self._top(2), self._tabled()
         of_rest = np.exp(log_rest)
         whole, share = self._rest._profile_and_mode()[0], self._share
         others = np.maximum(1 - tabled.sum(of_rest), 0.0)
@@ -228,8 +224,9 @@ class SmoothedTable(Mixture):
         log_collision = np.logaddexp(
             log(tabled.sum(tabled.weights**2)), 2 * log(share) + log_others
         )
-        top, runner_up = largest.T
-        return Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
+        top, runner_up = best.logs.T
+        profile = Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
+        return profile, best.labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         """Return the best of those in the table and of the k best of the rest.

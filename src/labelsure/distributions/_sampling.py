@@ -1,10 +1,10 @@
-"""Sampling: unbiased estimates with 95% intervals, because chains can evaluate what they draw.
+"""Sampling: unbiased estimates with 95% intervals from draws whose probabilities are known.
 
 - Stratified sampling over the chains, by their weights; enumerated labelsets count exactly.
 - Entropy: the mean of -log P(y), with control variates from the links of a draw's own chain.
-- Collision: importance sampling of P(y)**2 with the chains of squared odds as the proposal.
+- Collision: importance sampling of P(y)**2; the proposal is the mixture of squared odds.
 - Marginals: means of conditional probabilities along the paths (Rao-Blackwell).
-- Draws are made in rounds until the interval of what was asked is narrow enough.
+- Rounds of draws follow until the interval of the requested quantity is narrow enough.
 
 Formulas: `docs/understand/mathematics.md`, "Sampling without bias".
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,28 +33,27 @@ LEVEL = 0.95
 QUANTILE = float(ndtri(0.5 + LEVEL / 2))
 
 UNDRAWN = 2
-"""What has not been drawn may be at either end of the range. Intervals are as wide as if two more
-draws were at each end, so that draws which are all alike do not claim to be sure: with zeros and
-ones that is Agresti and Coull's interval."""
+"""Pseudo-draws at each end of the range, which widen every interval: draws that are all alike do
+not give a width of 0. For zeros and ones this is the interval of Agresti and Coull (1998)."""
 
 PRIOR_DRAWS = 2
-"""A coefficient that is fitted counts its first guess like so many draws."""
+"""Ridge penalty of a control variate's coefficient: its first guess counts as so many draws."""
 
 LEAST_LEFT = 0.01
-"""Whatever control variates save, this share of what undrawn ends add to the variance is left."""
+"""Control variates reduce the variance of the pseudo-draws to this share at the least."""
 
 
 class MeanEstimate(NamedTuple):
-    """An estimate of each instance, all (n,).
+    """Unbiased estimates with standard errors and 95% intervals.
 
     Parameters
     ----------
     value
-        Unbiased.
+        (n,) estimate of each instance.
     error
-        Its standard error.
+        (n,) standard errors.
     half_width
-        Of its interval of 95%.
+        (n,) half widths of the 95% intervals.
     """
 
     value: Floats
@@ -67,9 +66,9 @@ class MeanEstimate(NamedTuple):
         return self._replace(half_width=self.half_width * (quantile / QUANTILE))
 
     def growth_needed(self, half_width: Floats | float) -> Floats:
-        """Return how many times as many draws would give intervals of that half width, (n,).
+        """Return by which factor the number of draws must grow for that half width, (n,).
 
-        The variance falls with the number of draws, what undrawn ends add with its square.
+        With N draws the variance falls as 1/N, that of the pseudo-draws as 1/N**2.
         """
         wanted = np.maximum((half_width / QUANTILE) ** 2, np.finfo(float).tiny)
         variance = self.error**2
@@ -83,34 +82,43 @@ def estimate_mean(
     guesses: Sequence[float],
     undrawn: Floats,
 ) -> MeanEstimate:
-    """MeanEstimate the mean of what was drawn, as many from each chain.
+    """Estimate the mean of values (n, m, size), as many from each chain, with control variates.
 
-    What has a mean of 0 can be taken off the values, in any multiple, without changing theirs. The
-    multiples that leave least variance in one half of the draws are used for the other half, which
-    leaves the estimate unbiased.
+    `guesses` are prior values of the coefficients, `undrawn` the variance of the pseudo-draws.
     """
-    size = values.shape[2]
     guess = np.asarray(guesses, dtype=np.float64)
-    stacked = np.stack(controls, axis=-1)
-    first, second = slice(None, size // 2), slice(size // 2, None)
-    rest = np.empty(values.shape)
-    for mine, other in ((first, second), (second, first)):
-        multiples = _best_multiples(values[:, :, other], stacked[:, :, other], guess)
-        taken = np.einsum("nmsk,nk->nms", stacked[:, :, mine], multiples)
-        rest[:, :, mine] = values[:, :, mine] - taken
+    fit = partial(_best_multiples, guess=guess)
+    rest = subtract_controls(values, np.stack(controls, axis=-1), fit)
     variance, before = stratified_variance(rest), stratified_variance(values)
-    # What takes variance off the draws does so with those at the ends of the range: with these
-    # half as well, to be safe.
+    # Control variates are assumed to reduce the variance of the pseudo-draws half as much.
     share = np.where(before > 0, variance / np.where(before > 0, before, 1.0), 1.0)
     left = np.clip(2.0 * share, LEAST_LEFT, 1.0)
     half_width = QUANTILE * np.sqrt(variance + left * undrawn)
     return MeanEstimate(rest.mean(axis=(1, 2)), np.sqrt(variance), half_width)
 
 
+def subtract_controls(
+    values: Floats, controls: Floats, fit: Callable[[Floats, Floats], Floats]
+) -> Floats:
+    """Return values (n, m, size) minus coefficients times control variates (n, m, size, k).
+
+    The controls have mean 0. `fit` finds the (n, k) coefficients for one half of the draws in the
+    other half (cross-fitting), so the mean stays unbiased.
+    """
+    half = values.shape[2] // 2
+    first, second = slice(None, half), slice(half, None)
+    rest = np.empty(values.shape)
+    for mine, other in ((first, second), (second, first)):
+        multiples = fit(values[:, :, other], controls[:, :, other])
+        taken = np.einsum("nmsk,nk->nms", controls[:, :, mine], multiples)
+        rest[:, :, mine] = values[:, :, mine] - taken
+    return rest
+
+
 def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
-    """Return (n, k) least squares within chains, pulled a little towards the guess."""
+    """Return (n, k) coefficients of a ridge regression within chains, shrunk to the guess."""
     values = values - np.einsum("nmsk,k->nms", controls, guess)
-    # Around 0, the known mean: a control that no draw moved has a variance all the same.
+    # Around the known mean 0: a control that is constant in the draws has a variance above 0.
     variance = np.einsum("nmsk,nmsk->nk", controls, controls)
     values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
     controls = controls - controls.mean(axis=2, keepdims=True)
@@ -124,7 +132,7 @@ def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
 
 
 def mean_of_moments(moments: Floats, size: int) -> tuple[Floats, Floats]:
-    """Do the same with one control variate, from the sums of `link_moment_rows` alone.
+    """Estimate means with one control variate from the sums of `link_moment_rows`.
 
     Returns the mean of each stratum and its variance, (n, m, L).
     """
@@ -141,7 +149,7 @@ def mean_of_moments(moments: Floats, size: int) -> tuple[Floats, Floats]:
 
 
 def stratified_variance(values: Floats) -> Floats:
-    """Return the variance of the mean of each instance's values, as many from each chain, (n,)."""
+    """Return the variance of the stratified mean of values (n, m, size), (n,)."""
     n_chains, size = values.shape[1:]
     return np.asarray(values.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2))
 
@@ -149,30 +157,30 @@ def stratified_variance(values: Floats) -> Floats:
 def undrawn_variance(
     n_draws: int, least: Floats | float, most: Floats | float, centre: Floats
 ) -> Floats:
-    """Return what draws at both ends of the range would add to the variance of the mean, (n,)."""
+    """Return what pseudo-draws at both ends of the range add to the variance of the mean, (n,)."""
     return np.asarray(UNDRAWN * ((centre - least) ** 2 + (most - centre) ** 2) / n_draws**2)
 
 
-MIN_NEW_DRAWS = 10  # fewer give no interval
+MIN_NEW_DRAWS = 10  # fewer draws outside of the enumeration give no interval
 KNOWN_BEST = 0.9
-"""From this mass on, marginals count what was enumerated and take the rest from draws; below, the
-conditional probabilities along the paths of all draws vary less."""
+"""From this enumerated mass on, marginals are the enumerated part plus the share of other draws;
+below, the conditional probabilities along the paths of all draws have less variance."""
 
 
 class DrawStreams:
     """Uniform random numbers for some instances of a batch.
 
-    What an instance gets depends on the seed and on its key alone: not on where it stands, nor on
-    the instances that are drawn with it, nor on how many threads there are.
+    The numbers of an instance depend on the seed and its key only: not on its row, on the other
+    instances of the batch, or on the number of threads.
 
     Parameters
     ----------
     seed
         A whole number >= 0.
     rows
-        The numbers of the instances.
+        Row of each instance in the batch.
     keys
-        What each of them is, as a number of 64 bits: equal instances have equal keys.
+        A hash of 64 bits of each instance: equal instances have equal keys.
 
     Examples
     --------
@@ -201,7 +209,7 @@ class DrawStreams:
         return taken
 
     def uniforms(self, shape: tuple[int, ...], *, squared: bool = False) -> Floats:
-        """Return the next numbers of each instance, (n, *shape), for one of two kinds of draws."""
+        """Return the next numbers of each instance, (n, *shape); `squared` draws have their own."""
         numbers = np.empty((len(self._streams), *shape))
         for mine, kinds in zip(numbers, self._streams, strict=True):
             kinds[int(squared)].random(out=mine)
@@ -210,17 +218,17 @@ class DrawStreams:
 
 @dataclass(frozen=True)
 class SquaredDraws:
-    """What draws with squared odds say of the collision, the sum of P(y)**2.
+    """Importance sampling of the collision, the sum of P(y)**2, by draws with squared odds.
 
     Parameters
     ----------
     log_weights
-        (n, m, size) the log of P(y)**2 / Q(y) of the draws, Q being the mixture of the chains
-        with squared odds: with many labels they are too small for a number.
+        (n, m, size) log of P(y)**2 / Q(y) of each draw, where the proposal Q is the mixture of the
+        chains with squared odds. With many labels the weights themselves underflow.
     is_new
-        (n, m, size) whether a draw is not among the labelsets enumerated.
+        (n, m, size) whether a draw is not among the enumerated labelsets.
     log_known
-        (n,) the log of the sum of P(y)**2 over those.
+        (n,) log of the sum of P(y)**2 over the enumerated labelsets.
     """
 
     log_weights: Floats
@@ -232,50 +240,33 @@ class SquaredDraws:
 
     @property
     def n_new(self) -> Integers:
-        """How many draws are new, (n,)."""
+        """How many draws are not among the enumerated labelsets, (n,)."""
         return np.asarray(self.is_new.sum(axis=(1, 2)))
 
     @property
     def log_scale(self) -> Floats:
-        """The log of each instance's largest weight, by which all are divided, (n,)."""
+        """Log of each instance's largest weight, (n,)."""
         return np.asarray(self.log_weights.max(axis=(1, 2)))
 
     @property
     def weights(self) -> Floats:
-        """Of the draws, divided by the largest: in [0, 1], (n, m, size)."""
+        """Weights of the draws, divided by the largest one: in [0, 1], (n, m, size)."""
         return np.exp(self.log_weights - self.log_scale[:, np.newaxis, np.newaxis])
-
-    @property
-    def known(self) -> Floats:
-        """What was enumerated, divided by the same, (n,)."""
-        return np.exp(self.log_known - self.log_scale)
-
-    def corrected(self) -> Floats:
-        """Return (n, m, size) values whose mean is unbiased for what was not enumerated.
-
-        These are the weights of new draws. Those of the other draws have a mean that is known:
-        where few of them were drawn, too many are new. A share of how far they are off is added,
-        the one that takes most variance away in the other half of the draws, which leaves the mean
-        unbiased.
-        """
-        weights = self.weights
-        new = np.where(self.is_new, weights, 0.0)
-        off = np.where(self.is_new, 0.0, weights) - self.known[:, np.newaxis, np.newaxis]
-        half = new.shape[2] // 2
-        share = np.empty_like(new)
-        share[:, :, :half] = _best_share(new[:, :, half:], off[:, :, half:])
-        share[:, :, half:] = _best_share(new[:, :, :half], off[:, :, :half])
-        return new + share * off
 
     def estimate(self) -> MeanEstimate:
         """Return the log collision, its standard error and half the width of its interval.
 
-        A few weights may be far above the others. On the scale of logs the interval reaches
-        farther up than down, and further draws could bring the largest weight drawn, or none.
+        The estimate is the enumerated sum plus the mean weight of new draws. The weights of the
+        other draws have the enumerated sum as their mean and serve as a control variate. Weights
+        are heavy-tailed, so the interval is symmetric on the log scale, and the pseudo-draws have
+        the largest weight drawn, or none.
         """
-        values = self.corrected()
+        weights, known = self.weights, np.exp(self.log_known - self.log_scale)
+        off = np.where(self.is_new, 0.0, weights) - known[:, np.newaxis, np.newaxis]
+        new = np.where(self.is_new, weights, 0.0)
+        values = subtract_controls(new, off[..., np.newaxis], _best_share)
         mean = values.mean(axis=(1, 2))
-        total = np.maximum(self.known + mean, np.finfo(float).tiny)
+        total = np.maximum(known + mean, np.finfo(float).tiny)
         least = np.minimum(values.min(axis=(1, 2)), 0.0)
         variance = stratified_variance(values) / total**2
         n_draws = values.shape[1] * values.shape[2]
@@ -284,33 +275,33 @@ class SquaredDraws:
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
 
-def _best_share(values: Floats, control: Floats) -> Floats:
-    """Return the share in [0, 1] of the control that takes most variance off the values."""
+def _best_share(values: Floats, controls: Floats) -> Floats:
+    """Return the coefficient in [-1, 0] of a single control with the least variance, (n, 1)."""
     values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
-    control = control - control.mean(axis=2, keepdims=True)
-    covariance = (values * control).sum(axis=(1, 2), keepdims=True)
-    variance = (control**2).sum(axis=(1, 2), keepdims=True)
-    return np.clip(-covariance / np.where(variance > 0, variance, 1.0), 0.0, 1.0)
+    control = controls[..., 0] - controls[..., 0].mean(axis=2, keepdims=True)
+    covariance = (values * control).sum(axis=(1, 2))
+    variance = (control**2).sum(axis=(1, 2))
+    return np.clip(covariance / np.where(variance > 0, variance, 1.0), -1.0, 0.0)[:, np.newaxis]
 
 
 @dataclass(frozen=True)
 class Sampled(View):
-    """Draws of each instance, and what was enumerated before they were made.
+    """Draws of each instance, and the enumeration that precedes them.
 
     Parameters
     ----------
     enumeration
-        The labelsets that count exactly; perhaps none.
+        Enumerated labelsets, perhaps none: they count exactly.
     chains
-        That are drawn from.
+        Chains to draw from.
     streams
-        Of random numbers, one for each instance.
+        Random numbers of each instance.
     paths
         The draws.
     is_new
-        (n, m, size) whether a draw is not among the labelsets enumerated.
+        (n, m, size) whether a draw is not among the enumerated labelsets.
     log_prob
-        (n, m, some) of the first draws under the mixture: those that the entropy goes by.
+        (n, m, some) log-probabilities of the first draws under the mixture, for the entropy.
     squared
         Draws with squared odds, for the collision.
     """
@@ -327,7 +318,7 @@ class Sampled(View):
     def nothing(
         cls, enumeration: Enumeration, chains: WeightedChains, streams: DrawStreams
     ) -> Sampled:
-        """Return what was enumerated, to be drawn beside."""
+        """Return an enumeration without draws."""
         shape, known = (chains.n_samples, len(chains), 0), enumeration.seen
         paths = PathDraws(
             np.empty(shape, dtype=np.intp),
@@ -353,7 +344,7 @@ class Sampled(View):
         return taken
 
     def draw_more(self, size: int, *, evaluate: bool = False) -> Sampled:
-        """Return the same with `size` further draws in each stratum, for the entropy or not."""
+        """Add `size` draws in each stratum; `evaluate` their log-probabilities for the entropy."""
         more = self._draw(self.chains, size)
         log_prob = self.log_prob
         if evaluate:
@@ -364,12 +355,12 @@ class Sampled(View):
             is_new=_append(self.is_new, self._are_new(more.draws)),
             log_prob=log_prob,
         )
-        if "link_moments" in self.__dict__:  # sums, so that those of the new draws are added
+        if "link_moments" in self.__dict__:  # sums over draws: add those of the new ones
             drawn.__dict__["link_moments"] = self.link_moments + self.chains.link_moments(more)
         return drawn
 
     def draw_more_squared(self, size: int) -> Sampled:
-        """Return the same with `size` further draws with squared odds in each stratum."""
+        """Add `size` draws with squared odds in each stratum."""
         draws = self._draw(self.chains.squared, size, squared=True).draws
         log_prob = self.chains.log_prob(draws, with_squared=True)
         squared = replace(
@@ -399,7 +390,7 @@ class Sampled(View):
 
     @property
     def n_new(self) -> Integers:
-        """How many draws are not among the labelsets enumerated, (n,)."""
+        """How many draws are not among the enumerated labelsets, (n,)."""
         return np.asarray(self.is_new.sum(axis=(1, 2)))
 
     @property
@@ -412,7 +403,7 @@ class Sampled(View):
         return self.log_prob.shape[2]
 
     def profile(self) -> Profile:
-        """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
+        """Return unbiased entropy and collision, 95% intervals clipped to the certified bounds."""
         certain = self.with_draws.profile()
         low, high = certain.low, certain.high
         entropy, collision = self.entropy, self.squared.estimate()
@@ -435,23 +426,22 @@ class Sampled(View):
 
     @cached_property
     def entropy(self) -> MeanEstimate:
-        """The entropy, with control variates.
+        """The entropy, the mean of -log P, with four control variates of each draw.
 
-        Four numbers of a draw have a mean of 0 and go along with -log P: how far its probability
-        in its own chain is above average, link by link; the same with the mean logits of all
-        chains; whether it was enumerated, less the mass of what was; and its -log P if it was, less
-        the sum of these.
+        They are the log-probability in the draw's own chain minus its mean, link by link; the same
+        with the mean logits of all chains; whether the labelset was enumerated, minus the
+        enumerated mass; and its -log P if it was, minus the enumerated part of the entropy.
         """
         surprise, excess = -self.log_prob, self.paths.excess[:, :, : self._n_evaluated]
         is_new = self.is_new[:, :, : self._n_evaluated]
         known = self.enumeration.seen
         of_known = known.sum(-known.weights * np.log(known.weights))
         n_new = is_new.sum(axis=(1, 2))
-        # Unseen labelsets have at least this surprise, which counts as one more draw.
+        # Unseen labelsets have at least this surprise (-log P), which counts as one more draw.
         guess = -log(np.maximum(self.enumeration.largest_unseen, 1e-300))
         of_new = np.where(is_new, surprise, 0.0)
         centre = (of_new.sum(axis=(1, 2)) + guess) / (n_new + 1)
-        # What is more probable was drawn already; surprise on average is no more than of a flat P.
+        # Range of an undrawn surprise: from the least one drawn to that of a uniform P.
         least = np.where(is_new, surprise, np.inf).min(axis=(1, 2), initial=self._log_n)
         return estimate_mean(
             surprise,
@@ -461,7 +451,7 @@ class Sampled(View):
         )
 
     def _known_controls(self, values: Floats, is_new: Mask, of_known: Floats) -> list[Floats]:
-        """Return two control variates of each draw: whether it was enumerated, and its value."""
+        """Return two control variates: a draw's value if it was enumerated, and whether it was."""
         mass = self.enumeration.seen.totals()
         of_draw = np.where(is_new, 0.0, values) - of_known[:, np.newaxis, np.newaxis]
         return [of_draw, ~is_new - mass[:, np.newaxis, np.newaxis]]
@@ -475,9 +465,9 @@ class Sampled(View):
         return self.with_draws.top(k)
 
     def marginal_bounds(self) -> Expected:
-        """Return unbiased estimates of P(y_j = 1), kept within [0, 1], with simultaneous intervals.
+        """Return estimates of P(y_j = 1), clipped to [0, 1], with simultaneous 95% intervals.
 
-        All labels of an instance are within theirs with 95% confidence (Bonferroni).
+        The intervals hold for all labels of an instance at once (Bonferroni).
         """
         n_draws = len(self.chains) * (self.is_new.shape[2] - 1)
         found = self.marginal_estimates.widen(self.n_labels, n_draws)
@@ -494,9 +484,9 @@ class Sampled(View):
     def marginal_estimates(self) -> MeanEstimate:
         """P(y_j = 1) of each label, all (n, L).
 
-        The mean of P(y_j = 1) given the labels before it, along the paths of the draws, with what
-        these labels add to its logit, beyond what was expected of them, as a control variate; where
-        nearly everything was enumerated, what that says and the share of other draws with y_j = 1.
+        The mean of P(y_j = 1 | earlier labels) along the paths of the draws. The control variate is
+        what the earlier labels add to the logit of label j, minus its mean. Where nearly all mass
+        was enumerated: the enumerated marginal plus the share of new draws with y_j = 1.
         """
         n_chains, size = self.is_new.shape[1:]
         value, variance = mean_of_moments(self.link_moments, size)
@@ -513,7 +503,7 @@ class Sampled(View):
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
+        """Return unbiased expected accuracies, 95% intervals clipped to the certified bounds."""
         found = self.expected_estimate(metric, Y_pred, empty)
         certain = self.enumeration.expected(metric, Y_pred, empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
@@ -521,10 +511,10 @@ class Sampled(View):
         return Expected(found.value, *ends, self._method)
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
-        """Return expected accuracies, all (n,).
+        """Return expected accuracies, all (n,), with four control variates.
 
-        Beside what was enumerated, the labels that a path has beyond what its links expect, among
-        those predicted and among the others, have a mean of 0 and go along with the accuracy.
+        Two come from the enumeration. The others are the sums of y_j - P(y_j = 1 | earlier labels)
+        over the predicted labels and over all others.
         """
         kept, key = self._kept, (metric, empty, Y_pred.tobytes())
         if key not in kept:
@@ -533,7 +523,7 @@ class Sampled(View):
 
     @cached_property
     def _kept(self) -> dict[Any, Any]:
-        """Estimates of guesses, and how draws compare with the last guess, which metrics share."""
+        """Cached estimates, and the counts of draws against the last guess, for all metrics."""
         return {}
 
     def _compare_draws(self, Y_pred: Labelsets) -> Floats:
@@ -564,7 +554,7 @@ class Sampled(View):
 
     @cached_property
     def with_draws(self) -> Enumeration:
-        """The enumeration with the draws added: they were seen, and their P is known."""
+        """The enumeration with the evaluated draws added."""
         n_each = self.log_prob.shape[1] * self._n_evaluated
         draws = self.paths.draws[:, :, : self._n_evaluated].reshape(-1, n_each, self.n_labels)
         is_new = self.is_new[:, :, : self._n_evaluated].reshape(-1, n_each)
@@ -572,17 +562,16 @@ class Sampled(View):
 
 
 def _append(values: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    """Put the draws of all strata behind those before them."""
+    """Append draws in each stratum."""
     return np.concatenate([values, more], axis=2)
 
 
 def _cut(
     found: MeanEstimate, low: Floats, high: Floats, is_known: Mask | bool
 ) -> tuple[Floats, Floats]:
-    """Return the sampling interval cut to the certified one, from low to high.
+    """Clip the 95% interval to the certified one, from low to high.
 
-    The latter where the two do not meet, and where so few draws are new that their spread says
-    nothing: it is not known.
+    Where the two are disjoint, or too few draws are new (not `is_known`), the certified one stays.
     """
     left = np.maximum(found.value - found.half_width, low)
     right = np.minimum(found.value + found.half_width, high)
@@ -590,25 +579,25 @@ def _cut(
     return np.where(usable, left, low), np.where(usable, right, high)
 
 
-# When to stop drawing.
+# Sequential sampling: when to stop.
 
 LADDER_STEP = 1.4
-"""Between totals: a smaller one draws fewer too many, a larger one in fewer groups."""
-LONGEST_JUMP = 6.0  # what a first round says of the variance is not to be trusted beyond
+"""Ratio of successive totals: a smaller one wastes fewer draws, a larger one has fewer groups."""
+LONGEST_JUMP = 6.0  # the variance of a first round is too uncertain for larger factors
 
 
 class Need(NamedTuple):
-    """What draws are made for: an interval that is narrow enough.
+    """A quantity to estimate by draws until its interval is narrow enough.
 
     Parameters
     ----------
     growth
-        Returns how many times as many draws would do, (n,): 1 or less where there are enough.
+        Returns by which factor the number of draws must grow, (n,): at most 1 where it suffices.
     share, share_of_auto
-        What the need may have of all draws, in sixths: with the engine "sampled", and with "auto",
-        whose budget is that of all needs together.
+        Share of the budget for this quantity, in sixths: with the engine "sampled", and with
+        "auto", where all quantities share one budget.
     kind
-        "entropy" for draws with their log-probabilities, "collision" for draws with squared odds.
+        "entropy" for draws with log-probabilities, "collision" for draws with squared odds.
     """
 
     growth: Callable[[Sampled], Floats]
@@ -617,7 +606,7 @@ class Need(NamedTuple):
     kind: str = ""
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
-        """Draw until there are so many, an even number in each stratum."""
+        """Draw up to a total of `n_draws`, an even number in each stratum."""
         is_squared = self.kind == "collision"
         before = (sampled.squared if is_squared else sampled).is_new.shape[2]
         more = max(2, 2 * -(-n_draws // (2 * len(sampled.chains)))) - before
@@ -629,7 +618,7 @@ class Need(NamedTuple):
 
 
 def need_entropy(width: float) -> Need:
-    """Ask for the normalised entropy."""
+    """Estimate the normalised entropy within an interval of that width."""
 
     def growth(sampled: Sampled) -> Floats:
         growth = sampled.entropy.growth_needed(width / 2 * sampled.n_labels * np.log(2))
@@ -639,7 +628,7 @@ def need_entropy(width: float) -> Need:
 
 
 def need_collision(width: float) -> Need:
-    """Ask for the collision and the normalised collision entropy."""
+    """Estimate the collision and the normalised collision entropy."""
 
     def growth(sampled: Sampled) -> Floats:
         found = sampled.squared.estimate()
@@ -655,14 +644,14 @@ def need_collision(width: float) -> Need:
 def need_expected(
     width: float, metrics: Sequence[Metric], empty: float, guesses: Labelsets | None = None
 ) -> Need:
-    """Ask for expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
+    """Estimate expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
 
     def growth(sampled: Sampled) -> Floats:
         mode = sampled.enumeration.mode()[:, np.newaxis]
         mine = mode if guesses is None else guesses[sampled.streams.rows]
         growth = np.zeros(len(mine))
         for Y in each_guess(mine):
-            for metric in metrics:  # which share what the draws have in common with the guess
+            for metric in metrics:  # they share the counts of draws against the guess
                 found = sampled.expected_estimate(metric, Y, empty)
                 growth = np.maximum(growth, found.growth_needed(width / 2))
         return _allow_for_few(growth, sampled.n_new, sampled.enumeration.unseen_mass <= width)
@@ -671,7 +660,7 @@ def need_expected(
 
 
 def need_marginals(width: float) -> Need:
-    """Ask for all marginals."""
+    """Estimate all marginals."""
 
     def growth(sampled: Sampled) -> Floats:
         return np.asarray(sampled.marginal_estimates.growth_needed(width / 2).max(axis=1))
@@ -680,17 +669,17 @@ def need_marginals(width: float) -> Need:
 
 
 def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:
-    """Ask for enough new draws to have an interval, unless the guaranteed one will do."""
+    """Require `MIN_NEW_DRAWS` new draws unless the certified interval is narrow enough."""
     return np.where(certain, 0.0, np.maximum(growth, MIN_NEW_DRAWS / np.maximum(n_new, 1)))
 
 
 def draw_for(
     rows: Indices, sampled: Sampled, needs: Sequence[Need], limits: Sequence[int]
 ) -> Iterator[tuple[Indices, Sampled]]:
-    """Draw for one need after the other; yield instances that are finished together.
+    """Draw for one need after the other; yield groups of finished instances.
 
-    A round tells how many draws are needed. Totals are steps of a fixed ladder, so that instances
-    which need about as many stay together; doubling instead takes 25% more draws and 40% more time.
+    Each round estimates how many draws are needed. Totals are steps of a geometric ladder, so
+    instances with similar needs stay together; doubling takes 25% more draws and 40% more time.
     """
     if not needs:
         yield rows, sampled
@@ -714,7 +703,7 @@ def draw_for(
 
 
 def _climb_ladder(total: int, growth: Floats, limit: int) -> Indices:
-    """Return the step of the ladder that is high enough: from the next one up to the limit."""
+    """Return the first step of the ladder that suffices: at least the next, at most the limit."""
     wanted = total * np.clip(growth, LADDER_STEP, LONGEST_JUMP)
     step = np.ceil(np.log(wanted / _limits.FIRST_DRAWS) / np.log(LADDER_STEP) - 1e-9)
     return np.minimum(np.ceil(_limits.FIRST_DRAWS * LADDER_STEP**step), limit).astype(np.intp)

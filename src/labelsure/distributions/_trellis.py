@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -253,11 +254,6 @@ class TrellisDistribution(LabelsetDistribution):
     array([[0, 0]], dtype=int8)
     """
 
-    _conditionals: Floats
-    _shifts: Integers
-    _order: Integers
-    _memory: int
-
     def __init__(
         self,
         conditionals: Iterable[Any],
@@ -289,10 +285,8 @@ class TrellisDistribution(LabelsetDistribution):
         return self._with_conditionals(np.ascontiguousarray(self._conditionals[rows]))
 
     def _with_conditionals(self, conditionals: Floats) -> Self:
-        new = type(self).__new__(type(self))
-        new._conditionals, new._shifts = conditionals, self._shifts
-        new._order, new._memory = self._order, self._memory
-        LabelsetDistribution.__init__(new, len(new._conditionals), self.n_labels, self.label_names)
+        new = copy(self)
+        new._conditionals, new._n_samples, new._index = conditionals, len(conditionals), None
         return new
 
     @property

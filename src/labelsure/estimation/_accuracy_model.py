@@ -89,8 +89,8 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
     finite = np.isfinite(matrix).all(axis=0)
     if not finite.all():
         raise InputError(
-            f"The feature {names[int(np.argmin(finite))]!r} must be finite, got a value that is "
-            "not. Leave it out of `features`, or check the distribution."
+            f"The feature {names[int(np.argmin(finite))]!r} must be finite, got NaN or infinity. "
+            "Leave it out of `features`, or check the distribution."
         )
     return matrix
 

@@ -232,8 +232,8 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
     """Return which rows of a batch are labelled, and tp, fp, fn and tn of each."""
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
-            "`dist` must be a LabelsetDistribution where a few labels are given, got "
-            f"{type(dist).__name__}. A table that knows the truth needs no estimate."
+            "`dist` must be a LabelsetDistribution with `Y_true` and `rows`, got "
+            f"{type(dist).__name__}. Pass the distribution of the batch."
         )
     if Y_true is None:
         raise InputError("`Y_true` must be given with `rows`: the truth of these rows.")
@@ -250,15 +250,16 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
     is_named = index is not None and own is not None and hasattr(Y_true, "columns")
     if not is_named or (counts_rows(index) and counts_rows(own)):
         raise InputError(
-            "`rows` must say which rows of the batch `Y_true` is about: their positions. Only "
-            "a DataFrame names its rows by its index, if the batch has one."
+            "`rows` must be the positions of the labelled rows in the batch, got None. Pass "
+            "`rows`, or make `Y_true` a DataFrame whose index names rows of the batch."
         )
     if not index.is_unique:
         raise InputError("The index of the batch must name each row once. Pass `rows`.")
     places = index.get_indexer(own)
     if (places < 0).any():
         raise InputError(
-            f"Each row of `Y_true` must be in the batch, {own[places < 0][0]!r} is not."
+            f"Each row of `Y_true` must be in the batch, {own[places < 0][0]!r} is not. Check its "
+            "index."
         )
     return np.asarray(places, dtype=np.intp)
 
@@ -268,9 +269,9 @@ def check_rows(rows: Any, n_samples: int) -> Indices:
     places = np.asarray(rows)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
-            "`rows` must be the positions of the labelled rows in the batch, whole numbers "
-            f"from 0, got {places.dtype} of shape {places.shape}. `numpy.flatnonzero(mask)` has "
-            "those of a mask."
+            "`rows` must be the positions of the labelled rows in the batch, whole numbers from "
+            f"0, got {places.dtype} of shape {places.shape}. For a mask pass "
+            "`numpy.flatnonzero(mask)`."
         )
     if len(places) and not (places.min() >= 0 and places.max() < n_samples):
         raise InputError(
@@ -278,7 +279,7 @@ def check_rows(rows: Any, n_samples: int) -> Indices:
         )
     if len(np.unique(places)) < len(places):
         raise InputError(
-            "`rows` must name each labelled row once, got some twice. Two opinions on one "
-            "row are not two rows."
+            "`rows` must name each labelled row once, got some twice. Keep one labelset for each "
+            "row."
         )
     return places.astype(np.intp)

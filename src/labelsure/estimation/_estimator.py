@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
-KINDS = {"mode": "the most probable labelsets", "given": "others, given as `Y_pred`"}
+KINDS = {"mode": "the most probable labelsets", "given": "predictions given as `Y_pred`"}
 """What kinds of decisions are called in a sentence."""
 
 N_FOLDS = 5
@@ -201,8 +201,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         values = table.accuracy(metric, empty)
         if len(table) < 2:
             raise InputError(
-                f"At least two rows are needed to fit, got {len(table)}. A few hundred give "
-                "estimates worth having."
+                f"At least two rows are needed to fit, got {len(table)}. Pass a few hundred for "
+                "useful estimates."
             )
         outside = (values < 0) | (values > 1)
         if outside.any():
@@ -315,8 +315,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             check_label_metric(metric)
             if Y_true is not None or shift == "weighted":
                 raise InputError(
-                    f"`metric` must be None with `Y_true` and with shift={shift!r}, which are "
-                    f"about the mean of the fitted metric, got {metric!r}."
+                    f"`metric` must be None with `Y_true` and with shift={shift!r}, which "
+                    f"estimate the fitted metric only, got {metric!r}."
                 )
             known, table = self._read_labels(dist, Y_pred)
             found = known.estimate_average(
@@ -510,9 +510,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if not is_same:
             wanted, came = (KINDS.get(kind, repr(kind)) for kind in (rule, str(own)))
             raise InputError(
-                "Predictions must be made as those that the estimator was fitted to, which are "
-                f"{wanted}, got {came}. Pass them as `Y_pred`, or fit with those that are to be "
-                "judged: `fit(dist, Y_true, Y_pred)`."
+                f"Predictions must be of the same kind as in `fit` ({wanted}), got {came}. Pass "
+                "the same kind as `Y_pred`, or fit to the kind that you want to judge: `fit(dist, "
+                "Y_true, Y_pred)`."
             )
 
     def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:

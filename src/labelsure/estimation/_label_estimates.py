@@ -367,19 +367,19 @@ def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> L
     """Return what was learned about the labels, or refuse what says nothing of single ones."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(
-            "`dist` must be a LabelsetDistribution for measures of single labels, which nothing "
-            f"else tells apart, got {type(dist).__name__}. Pass the distribution."
+            "`dist` must be a LabelsetDistribution to estimate single labels, got "
+            f"{type(dist).__name__}. Pass the distribution."
         )
     if dist.sparse_rows:
         raise InputError(
-            f"`dist` must not be sparse for measures of single labels, got {dist.n_labels} labels, "
-            "most of which occur too seldom to say anything of. Select some of them, or fit and "
-            "estimate with `IndependentLabels(dist.marginals())` where there are few."
+            f"`dist` must not be sparse to estimate single labels, got {dist.n_labels} labels. "
+            "Select some of them, or fit and estimate with `IndependentLabels(dist.marginals())` "
+            "if they are few."
         )
     if calibration is None:
         raise InputError(
-            "The estimator must be fitted to a LabelsetDistribution for measures of single "
-            "labels, got a table when fitting, or none. Call `fit(dist, Y_true)`."
+            "The estimator must be fitted to a LabelsetDistribution to estimate single labels, "
+            "not to a score table. Call `fit(dist, Y_true)`."
         )
     if len(dist) == 0:
         raise InputError("A batch must hold at least one row, got none.")

@@ -297,12 +297,12 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
     question = ""
     if accuracy >= NEARLY_PERFECT:
         question = (
-            f" Their mean accuracy of {accuracy:.3f} is nearly perfect: was the model trained on "
-            "some of them? Then new rows look different, and the estimate is too high."
+            f" Was the model trained on calibration rows? Their mean accuracy of {accuracy:.3f} is "
+            "nearly perfect, and the estimate would be too high."
         )
     warn(
         f"Shift detected: the batch differs from the calibration set (AUC {test.auc:.2f}, p = "
-        f"{test.p_value:.2g}). Means that changed most: {test.name_moved()}. The estimate and its "
+        f"{test.p_value:.2g}); means that changed most: {test.name_moved()}. The estimate and its "
         "interval assume rows like the calibration set. Label some rows drawn at random, or use "
         f"shift='weighted'.{question}",
         ShiftWarning,
@@ -334,8 +334,8 @@ def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
     """Return weights by which labelled rows look like a batch, or refuse."""
     if len(batch) < MIN_ROWS:
         raise NotEstimableError(
-            f"A batch must have at least {MIN_ROWS} rows to see how it differs from the labelled "
-            f"ones, got {len(batch)}. Take a larger batch, or label a few of it.",
+            f"A batch must have at least {MIN_ROWS} rows to be compared with the calibration set, "
+            f"got {len(batch)}. Use a larger batch, or label some of its rows.",
             0.0,
         )
     _, reference, others = _common_columns(known, batch)
@@ -483,10 +483,9 @@ def shift_test(
     if hasattr(reference, "calibration_"):
         if not reference._can_compare:
             raise InputError(
-                "`reference` must be an estimator whose calibration set one model has predicted, "
-                "got one of cross-fitting: its models differ from the one that predicts, and the "
-                "p-value would be too small. Hold rows out (cv=0.4), or compare two batches "
-                "of distributions."
+                "`reference` must be an estimator with a held-out calibration set, got one of "
+                "cross-fitting: its out-of-fold predictions come from other models, and the "
+                "p-value would be too small. Hold rows out (cv=0.4), or compare two distributions."
             )
         known, other = reference._calibration_view(), reference._view(batch, Y_pred)
     else:

@@ -55,10 +55,10 @@ def warn_of_suspect_truth(table: ScoreTable) -> None:
     moved, fits = find_better_order(marginals, truth)
     if moved.size:
         warn(
-            f"The truth fits the probabilities far better in another order of columns: that of "
-            f"{names[fits[0]]!r} fits the probabilities of {names[moved[0]]!r}, and {moved.size} "
-            "columns are moved in all. Check the order, or pass DataFrames, whose columns are "
-            "aligned by name.",
+            "The truth fits the probabilities far better in another order of columns: column "
+            f"{names[fits[0]]!r} of the truth fits the probabilities of {names[moved[0]]!r}, and "
+            f"{moved.size} columns are affected in all. Check the order, or pass DataFrames, "
+            "whose columns are aligned by name.",
             ProbabilityWarning,
         )
 

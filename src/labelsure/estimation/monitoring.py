@@ -150,9 +150,9 @@ def monitor(
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
         raise InputError(
-            "`reference` must be given for a cross-fitted model, got None: nothing is "
-            "known of the inputs that its one model sees. Pass a batch of usual "
-            "rows, or `labels`, or hold rows out, e.g. by cv=0.4."
+            "`reference` must be given for a cross-fitted model, got None: the model has no "
+            "held-out rows to compare with. Pass a batch of typical rows, or `labels`, or hold "
+            "rows out, e.g. by cv=0.4."
         )
     if labels is not None and not isinstance(labels, Mapping):
         raise InputError(
@@ -346,18 +346,19 @@ def _read_labels(
     """Return which rows of a chunk are labelled, and how accurate their predictions are."""
     if not isinstance(given, tuple) or len(given) != 3:
         raise InputError(
-            "`labels` must be (rows, Y_true, probability) for each chunk, with the probability "
-            f"that a row was drawn with, got {type(given).__name__} for {name!r}. Labels that "
-            "nobody drew at random say nothing about the others."
+            "`labels` must be (rows, Y_true, probability) for each chunk, where each row was "
+            f"drawn with this probability, got {type(given).__name__} for {name!r}. Label rows "
+            "drawn at random: other rows do not represent the chunk."
         )
     rows, Y_true, probability = given
     read_number(probability, "probability", 0, 1, ends="(]")
     places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
     if bdtr(len(places), len(dist), probability) < MOST_MISSING or not len(places):
         raise InputError(
-            f"About {probability * len(dist):.0f} of the {len(dist):,} rows of chunk {name!r} must "
-            f"be labelled if each was drawn with probability {probability:g}, got {len(places)}. "
-            "Label all that were drawn: those left out may be the hard ones."
+            f"About {probability * len(dist):.0f} of the {len(dist):,} rows of chunk {name!r} "
+            f"must be labelled if each was drawn with probability {probability:g}, got "
+            f"{len(places)}. Label every row that was drawn: the missing ones may be harder than "
+            "the others."
         )
     return places, get_metric(judge.metric).values(*counts, empty=check_empty(judge.empty))
 
@@ -367,7 +368,7 @@ def _limit_calibration(judge: Any, error: float) -> float:
     if not judge._can_compare:
         raise InputError(
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
-            "calibration accuracy is not that of the one model."
+            "calibration accuracy is that of other models, fitted to folds."
         )
     _, accuracy = judge._compare_estimates()
     is_exact = get_metric(judge.metric) == EXACT

@@ -524,8 +524,8 @@ class ScoreTable:
         if name not in self._columns:
             if name in COUNTS and self._dists:
                 raise InputError(
-                    "`Y_true` must be given to fit on a distribution, got None. Only a table with "
-                    "tp, fp, fn and tn brings the truth along."
+                    "`Y_true` must be given to fit on a distribution, got None. Only a score "
+                    "table with tp, fp, fn and tn contains the truth."
                 )
             raise InputError(
                 f"The table must have a column {name!r}, got columns "

@@ -102,11 +102,7 @@ class WeightedLabelsets:
 
     def sum(self, values: Floats) -> Floats:
         """Add up values of the labelsets by instance: (m, ...) to (n, ...)."""
-        sums = np.zeros((len(self), *values.shape[1:]))
-        some = self.lengths > 0
-        if some.any():
-            sums[some] = np.add.reduceat(values, self.starts[:-1][some], axis=0)
-        return sums
+        return sum_by_row(values, self.starts)
 
     def totals(self) -> Floats:
         """Return the sum of each instance's weights, (n,)."""
@@ -159,6 +155,22 @@ class WeightedLabelsets:
         tp = (self.rows & Y_pred[self.instance]).sum(axis=1)
         fp, fn = n_predicted - tp, self.rows.sum(axis=1) - tp
         return tp, fp, fn, self.n_labels - tp - fp - fn
+
+
+def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+    """Return the sums of ragged rows that are stored one after the other, 0 for empty rows.
+
+    Examples
+    --------
+    >>> sum_by_row(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    array([3., 0., 3.])
+    """
+    sums = np.zeros((len(starts) - 1, *values.shape[1:]))
+    is_filled = np.diff(starts) > 0
+    if is_filled.any():  # an empty row would get the first value of the next one
+        firsts = starts[:-1][is_filled]
+        sums[is_filled] = np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+    return sums
 
 
 def find_distinct(rows: Labelsets, instance: Indices) -> Indices:

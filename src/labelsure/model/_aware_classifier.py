@@ -135,7 +135,7 @@ DECISIONS = ("best", "mode", "predict")
 
 HELD_OUT = 0.4
 """Share of the rows that is held out by default. On Emotions, Scene and Yeast 0.4 loses .005 to
-.014 of F1 against 0.2, and intervals are 26 to 40% narrower (`python -m benchmarks.hold_out`)."""
+.014 of F1 against 0.2, and intervals are 26 to 40% narrower (docs/evidence/hold_out.csv)."""
 
 FEW_HELD_OUT = 50
 """Held-out rows below which `fit` names cv=5: with 60 of Yeast and Emotions the interval of the
@@ -619,16 +619,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         dist = _make_small_dense(self._recalibrate(dist))._with_index(index_of(X))
         if Y_pred is None and self.decision_ == "given":
             raise InputError(
-                "`Y_pred` must be given just as to `fit`, got none. This model judges predictions "
-                "of another system: pass them."
+                "`Y_pred` must be given to a model that was fitted with `Y_pred`, got None. Pass "
+                "the predictions of the system that this model judges."
             )
         if Y_pred is None:
             return dist, self._choose(dist, given)
         if self.decision_ != "given" and not labelled:
             raise InputError(
-                "`Y_pred` must be given just as to `fit`, got some here and none there. This model "
-                f"judges {self.judged_}; fit with `fit(X, y, Y_pred=...)` to judge others, or "
-                "compare with labelled rows: `estimate(X, Y_pred=..., rows=..., Y_true=...)`."
+                "`Y_pred` must be None for a model that was fitted without `Y_pred`, got "
+                f"predictions. This model judges {self.judged_}. Fit with `fit(X, y, Y_pred=...)` "
+                "to judge others, or label some rows: `estimate(X, Y_pred=..., rows=..., "
+                "Y_true=...)`."
             )
         return dist, align_truth(self.classes_, Y_pred, dist, "Y_pred")
 
@@ -1103,9 +1104,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self._make_region()
         if self.region is not None and not self._holds_out:
             raise InputError(
-                f"`region` needs held-out rows, got cv={self.cv!r}, with which all rows are used "
-                f"for everything. Hold some out, e.g. by cv={HELD_OUT}, or pass a fitted model in "
-                "a `FrozenEstimator`."
+                f"`region` needs held-out rows, got cv={self.cv!r}, which holds none out. Hold "
+                f"some out, e.g. by cv={HELD_OUT}, or pass a fitted model in a `FrozenEstimator`."
             )
 
     def _make_policy(self) -> AcceptPolicy | None:

@@ -333,7 +333,7 @@ def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
     ends = np.flatnonzero(group[1:] != group[:-1]) + 1
     if len(ends) == 0:
         raise InputError(
-            "`groups` must name several groups, so that some can be held out, got rows of only one "
-            "where a split is needed."
+            "`groups` must name at least two groups, so that one can be held out, got one in the "
+            "rows to split."
         )
     return int(ends[np.argmin(np.abs(ends - wanted))])

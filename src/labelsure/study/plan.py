@@ -254,8 +254,10 @@ class DataSource(_Table):
     name, file, simulated
         One of them: a name of the catalogue (by default that of the table), a file, or arguments
         of `make_labelsets`.
-    labels, index, drop, sep, source
-        As in `load_dataset` and `read_dataset`.
+    labels, source
+        As in `load_dataset`.
+    index, drop, sep
+        As in `read_dataset`, of a file only.
     """
 
     name: str | None = None
@@ -279,7 +281,7 @@ class DataSource(_Table):
             if key not in SIMULATION_KEYS:
                 raise unknown_name("argument of `simulated`", key, SIMULATION_KEYS)
         kind = kinds[0] if kinds else "name"
-        refused = {"simulated": self.settings, "file": ("source",), "name": ("sep",)}[kind]
+        refused = {"simulated": self.settings, "file": ("source",), "name": COLUMN_KEYS}[kind]
         for key in refused:
             if key in self.settings:
                 raise InputError(f"must not have the key `{key}` beside `{kind}`. Leave it out.")
@@ -305,11 +307,11 @@ class DataSource(_Table):
         if self.simulated is not None:
             arguments: dict[str, Any] = {"random_state": 0, **self.simulated}
             return StudyData(*make_labelsets(**arguments))
-        columns = {name: value for name, value in self.settings.items() if name in COLUMN_KEYS}
-        if self.file is not None:
-            return StudyData(read_dataset(self.file, **self.settings), columns=columns)
-        data = load_dataset(self.name or key, data_dir, **self.settings)
-        return StudyData(data, columns=columns)
+        settings = self.settings
+        if self.file is None:
+            return StudyData(load_dataset(self.name or key, data_dir, **settings))
+        columns = {name: value for name, value in settings.items() if name in COLUMN_KEYS}
+        return StudyData(read_dataset(self.file, **settings), columns=columns)
 
 
 def _each_of(known: Mapping[str, Any], what: str) -> AfterValidator:
@@ -563,7 +565,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is not TOML that can be read: {first_line(error)}.") from error
+        raise InputError(f"must be valid TOML, but it is not: {first_line(error)}.") from error
 
 
 def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -22,7 +22,7 @@ from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
-from labelsure.tables.files import check_names, stack_rows
+from labelsure.tables.files import check_names, stack_rows, unknown_column
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -140,6 +140,8 @@ def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> lis
         own = [position[part]] if part in position else []
         matches = own or [j for name, j in position.items() if fnmatchcase(name, part)]
         if not matches:
+            if what == "column":
+                raise unknown_column(part, position)
             raise unknown_name(what, part, position)
         found |= dict.fromkeys(matches)
     return list(found)
@@ -179,10 +181,10 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
         if (Y[:, j] < 0).any():
             row = int((Y[:, j] < 0).argmax())
             raise DataError(
-                f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
-                f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
-                f"{str(name)!r}. If that column is a feature, name the labels with `labels`; if it "
-                "holds the names of labels, say what stands between them, e.g. sep=';'."
+                f"Labels in {where} must be 0 or 1 (or false and true, no and yes), got "
+                f"{column.iloc[row]} in row {row} (rows count from 0) of label {str(name)!r}. If "
+                "that column is a feature, name the labels with `labels`; if it holds label "
+                "names, say what separates them with `sep`, e.g. ';'."
             )
     return Y
 
@@ -296,20 +298,23 @@ class ColumnChoice:
         in `labels` speak of the others.
         """
         if self.index is not None and self.index not in names:
-            raise unknown_name("column", self.index, names)
+            raise unknown_column(self.index, names)
         others = [name for name in names if name != self.index]
+        taken = {} if self.index is None else {self.index: "index"}
+        _refuse_second_role(self.drop, "drop", names, taken)
         parts = split_names(self.drop, others)
-        beside = "" if self.index is None else " beside `index`"
-        dropped = {others[j] for j in match_names(parts, others, what=f"column{beside}")}
+        dropped = {others[j] for j in match_names(parts, others, what="column")}
         left = [name for name in others if name not in dropped]
-        beside += " beside `drop`" if dropped else ""
+        _refuse_second_role(
+            self.labels, "labels", names, {**taken, **dict.fromkeys(dropped, "drop")}
+        )
         if isinstance(self.labels, frozenset):
             labels = [name for name in left if name in self.labels]
             if not labels:
                 raise InputError("`drop` and `index` must leave at least one label, all are gone.")
         else:
             chosen: Any = () if self.labels is None else self.labels
-            labels = [left[j] for j in choose_labels(chosen, left, what=f"column{beside}")]
+            labels = [left[j] for j in choose_labels(chosen, left, what="column")]
         if self.sep is not None and len(labels) != 1:
             raise InputError(
                 f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
@@ -317,6 +322,19 @@ class ColumnChoice:
             )
         is_label = set(labels)
         return AssignedColumns(labels, [n for n in left if n not in is_label], self.index)
+
+
+def _refuse_second_role(
+    choice: Any, role: str, names: Sequence[str], taken: Mapping[str, str]
+) -> None:
+    """Refuse a choice that names a column which has another role already."""
+    parts = split_names(choice, names) if isinstance(choice, (str, tuple)) else []
+    twice = next((part for part in map(str, parts) if part in taken), None)
+    if twice is not None:
+        raise InputError(
+            f"A column must have one role, {twice!r} is in `{taken[twice]}` and in `{role}`. Leave "
+            "it out of one."
+        )
 
 
 def read_labels(
@@ -363,8 +381,8 @@ def read_label_cells(
     if sep is None and not any(isinstance(cell, list) for cell in cells):
         if must:
             raise InputError(
-                f"{title} holds text: say what stands between the names of labels with `sep`, e.g. "
-                "';'."
+                f"{title} must hold lists of label names, it holds text. Say what separates the "
+                "names with `sep`, e.g. ';'."
             )
         return None
     rows: list[list[Any]] = []

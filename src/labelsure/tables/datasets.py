@@ -510,8 +510,9 @@ def read_dataset(
     suffix = storage.suffix_of(place)
     if suffix == TEXT and choice != ColumnChoice():
         raise InputError(
-            f"`labels`, `index`, `drop` and `sep` are about tables, {place.name} lists labels and "
-            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+            f"`labels`, `index`, `drop` and `sep` must not be given for {place.name}, which lists "
+            "labels and features by number. Leave them out; `Dataset.select_labels` takes some "
+            "labels."
         )
     if suffix == TEXT:
         data = read_sparse_text(storage.read_unpacked(place), place.name)
@@ -999,9 +1000,11 @@ def _fetch_openml(name: str, data_id: int) -> Dataset:
     if sparse.issparse(bunch.data):
         X, values = bunch.data, bunch.data.data
     else:
-        features = ((one, column) for one, column in bunch.data.items() if not names_rows(column))
+        ids = [name for name, column in bunch.data.items() if names_rows(column)]
+        features = bunch.data.drop(columns=ids).items()
         encoded = (pair for one, column in features for pair in encode_column(one, column, where))
         X = join_encoded(encoded, where, bunch.data.index)
+        where += f" without the id column {list_some(ids)}" if ids else ""
         values = X.select_dtypes("number").to_numpy()
     checksum = checksum_values(np.asarray(values, dtype=np.float64), Y)
     label_names, feature_names = (

@@ -20,7 +20,7 @@ from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.files import read_table
-from labelsure.tables.inputs import InputTable, refuse_missing_columns
+from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileSums:
-    """What estimates of the rows of files follow from.
+    """Sums over the rows of files, from which `estimate` computes their mean accuracy.
 
     Parameters
     ----------
     model
-        What predicts them.
+        The model that predicts the rows.
     sums
-        Of all rows.
+        Sums over all rows.
     view
-        What is compared with the labelled instances, of at most 2,000 rows that chance has chosen;
-        None where that is not wanted.
+        Columns that the shift test compares with the calibration set, of at most 2,000 random rows;
+        None without a test.
     accuracy, estimated
-        (n,) of the rows whose truth is known.
+        (n,) actual and estimated accuracy of the rows whose truth is known.
     """
 
     model: AccuracyAwareClassifier
@@ -68,7 +68,24 @@ class FileSums:
     estimated: Floats
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
-        """Return the mean accuracy of all rows, by what is known of them."""
+        """Estimate the mean accuracy of all rows.
+
+        The result is that of `AccuracyAwareClassifier.estimate` for all rows at once, up to
+        rounding.
+
+        Parameters
+        ----------
+        level
+            Confidence level of the interval; None means the model's `confidence`.
+        shift
+            "test" warns of a shift, "ignore" does not test, "weighted" assumes covariate shift.
+            Not used where the truth of some rows is known.
+
+        Returns
+        -------
+        Estimate
+            The mean accuracy and its interval.
+        """
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
@@ -91,7 +108,40 @@ def sum_files(
     trust: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> FileSums:
-    """Return what every estimate of the rows of files follows from."""
+    """Read files in parts that fit into memory, and sum up what `FileSums.estimate` needs.
+
+    Parameters
+    ----------
+    model
+        Path of a saved `AccuracyAwareClassifier`.
+    inputs
+        Files, patterns, folders or addresses.
+    shift
+        How `estimate` will handle a shift: "test", "ignore" or "weighted".
+    truth
+        Table with the true labels of rows drawn at random.
+    id_column
+        Column that names the rows of inputs and truth; without it `row` and `file` do.
+    label_column, sep
+        Column of label names in the truth, and what separates the names.
+    csv_sep
+        Delimiter of CSV files; None finds it.
+    n_jobs, scheduler
+        Number of processes (all cores by default), or the address of a Dask scheduler.
+    trust
+        Types that may be loaded with the model, see `labelsure.load`.
+    progress
+        Called with the number of finished rows and of all rows.
+
+    Returns
+    -------
+    FileSums
+        Its `estimate` returns the mean accuracy of all rows.
+
+    See Also
+    --------
+    score_files : Writes the prediction and estimated accuracy of each row.
+    """
     check_shift(shift)
     rows = FileRows.open(
         model,
@@ -213,14 +263,14 @@ def report_files(
     if not paths:
         if scored is not None or truth is not None:
             raise InputError(
-                "`scored` and `truth` must come with the input that they are about. Name its files."
+                "`scored` and `truth` must come with their input, got none. Name its files."
             )
         return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
     if truth is not None:
         if len(paths) != 1:
             raise InputError(
-                f"`truth` must be about one input, got {len(paths)}. Join them, or make a page for "
-                "each."
+                f"`truth` must come with one input, got {len(paths)}. Join them, or make a page "
+                "for each."
             )
         if scored is not None:
             raise InputError(
@@ -296,7 +346,7 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
     if missing:
         raise InputError(
             f"{str(path)!r} must be a table that `score` wrote, it has no column {missing[0]!r}. "
-            "Name its output, or leave it out."
+            "Name its output, or leave out `scored`."
         )
     if isinstance(table[PREDICTED].iloc[0], str):  # CSV has no lists
         texts = table[PREDICTED]
@@ -320,10 +370,12 @@ def _check_scored(
     if is_other.any():
         at = int(np.argmax(is_other))
         (file, row), there = places[at], found[at]
-        said = "is not there" if np.isnan(there) else f"has {there:.6f} there and {own[at]:.6f} now"
+        said = "is missing"
+        if not np.isnan(there):
+            said = f"has estimated accuracy {there:.6f} there, {own[at]:.6f} now"
         raise InputError(
             f"{str(path)!r} must be what `score` wrote for this model and input, but row {row} of "
-            f"{file!r} {said} as its estimated accuracy. Score the input again, or leave it out."
+            f"{file!r} {said}. Score the input again, or leave out `scored`."
         )
 
 
@@ -345,8 +397,8 @@ def _predict_with_truth(
     frame, note = known.join(table, where), ""
     if len(frame) < len(table):
         note = (
-            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of {where}; "
-            "the page is about these."
+            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of "
+            f"{where}; the page shows these."
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
@@ -411,13 +463,14 @@ def _read_dates(frame: Any, time: str) -> Any:
     """Return the dates of all rows, or say which is none."""
     import pandas as pd
 
-    refuse_missing_columns([time], [str(name) for name in frame.columns], "the input")
+    if time not in frame.columns:
+        raise InputError(f"`time` must name a column of the input, got {time!r}.")
     dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
     if dates.isna().any():
         row = int(np.argmax(dates.isna()))
         raise InputError(
-            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row "
-            f"{row + 1}."
+            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row {row} "
+            "(rows count from 0). Fix or drop that row."
         )
     return dates.dt.tz_localize(None)
 

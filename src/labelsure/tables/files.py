@@ -39,7 +39,9 @@ from labelsure.errors import (
     LabelsureError,
     RowsError,
     TooLargeError,
+    UnknownNameError,
     hide_secrets,
+    unknown_name,
 )
 
 if TYPE_CHECKING:
@@ -231,6 +233,20 @@ def _reading(where: str, what: str = "readable") -> Iterator[None]:
 def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[Any]:
     """Return the columns to read: all of them for None, and otherwise those that are there."""
     return list(known) if wanted is None else [name for name in wanted if name in set(known)]
+
+
+def unknown_column(name: object, columns: Iterable[Any], where: str = "") -> UnknownNameError:
+    """Build the error for a column that a table does not have."""
+    known = [str(one) for one in columns]
+    hint = _suggest_sep(known)
+    return UnknownNameError(f"{unknown_name('column', name, known, where)}{hint and f' {hint}.'}")
+
+
+def _suggest_sep(names: Sequence[str]) -> str:
+    """Return a hint where the header of CSV seems to be cut at the wrong sign, or nothing."""
+    sign = next((one for one in ";\t|" if any(one in name for name in names)), "")
+    advice = "pass it as `csv_sep`, or remove commas from the header"
+    return f"{sign!r} may separate the columns: {advice}" if sign else ""
 
 
 def check_column_count(n_columns: int, where: str, most: int | None = None) -> None:
@@ -468,10 +484,12 @@ def _parse_csv(
     assert slice_.text is not None  # `cut` has found it
     names = list(slice_.text.names)
     wanted = _choose_columns(columns, names)
+    hint = _suggest_sep(names)
 
     def skip(row: Any) -> str:
+        found = f"{row.actual_columns}{hint and f' ({hint})'}"
         bad[row.number - 1] = (
-            f"must have {row.expected_columns} values like the header, it has {row.actual_columns}"
+            f"must have {row.expected_columns} values like the header, it has {found}"
         )
         return "skip"
 
@@ -778,7 +796,10 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
                 f"Column {name!r} of {where} cannot be read ({storage.first_line(cause)}). "
                 f"Write it as numbers or text, or leave it out with drop=[{name!r}]."
             ) from cause
-    raise DataError(f"The file {where} must be readable, but pandas has no such values.")
+    raise DataError(
+        f"The file {where} cannot be read: pandas cannot hold some of its values. Write them as "
+        "numbers or text."
+    )
 
 
 # Slices of files, folders, patterns and addresses
@@ -1008,8 +1029,8 @@ def _list_local(path: Path) -> list[str]:
         if odd is not None:
             raise DataError(
                 f"The folder {str(path)!r} must hold files and folders only, {odd.name!r} is a "
-                "link to a folder or to nothing, or a pipe. Name the folders in which the files "
-                "are, and move away what is none."
+                "link to a folder, a broken link or a pipe. Remove it, or name the folders that "
+                "have the files."
             )
         files += own
     return [str(file) for file in files]

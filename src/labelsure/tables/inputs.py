@@ -47,7 +47,7 @@ from labelsure.tables.column_choice import (
     read_numbers,
     read_texts,
 )
-from labelsure.tables.files import check_names, list_rows, stack_rows
+from labelsure.tables.files import check_names, list_rows, stack_rows, unknown_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +94,8 @@ def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: s
     missing = [name for name in wanted if name not in has]
     if missing:
         raise InputError(
-            f"The columns of {where} must hold those that the model was made with, in any order; "
-            f"missing are {list_some(missing)}. Add or rename columns."
+            f"The columns of {where} must include those that the model was fitted to, in any "
+            f"order; missing are {list_some(missing)}. Add or rename columns."
         )
 
 
@@ -181,11 +181,12 @@ def infer_roles(
             raise unknown_name(f"role of column {name!r}:", role, (*FEATURES, LEFT_OUT))
         if known.setdefault(name, role) != role:
             raise InputError(
-                f"A column must have one role, {name!r} is given as {known[name]} and as {role}."
+                f"A column must have one role, {name!r} is given as {known[name]} and as {role}. "
+                "Leave one out."
             )
     unknown = next((name for name in known if name not in set(map(str, frame.columns))), None)
     if unknown is not None:
-        raise unknown_name("column", unknown, [str(name) for name in frame.columns])
+        raise unknown_column(unknown, frame.columns)
     return [
         ColumnRole.of(str(name), known[str(name)])
         if str(name) in known
@@ -516,7 +517,7 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
     others = [name for name in frame.columns if str(name) != id_column]
     if not others or not len(frame):
         raise InputError(
-            "Predictions must have a row for each instance and a column beside the id, got "
+            "Predictions must have at least one row, and a column beside the id, got "
             f"{len(frame)} rows and {len(others)} such columns."
         )
     if all(isinstance(name, (int, np.integer)) for name in others):
@@ -542,9 +543,9 @@ def check_lists_labels(layout: str) -> None:
     """Refuse a layout in which a row cannot list some labels only."""
     if layout not in SPARSE_LAYOUTS:
         raise InputError(
-            "Rows that list some labels must have pairs of label and score, or be those of a "
-            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse`, or write "
-            "labels with their scores."
+            "With `sparse`, rows must list pairs of label and score, or be those of a sparse "
+            f"matrix, got {LAYOUTS[layout]}. Leave out `sparse`, or write labels with their "
+            "scores."
         )
 
 
@@ -907,8 +908,8 @@ def _place_scores(pairs: list[tuple[str, Any]], places: Mapping[str, int]) -> di
     for label, score in pairs:
         if label not in places:
             raise ValueError(
-                f"the label {label!r} is none of the model's {len(places)}; name all labels when "
-                "the model is made, with `labels`"
+                f"the label {label!r} is unknown to the model; name all labels with `labels` when "
+                "the model is made"
             )
         if places[label] in found:
             raise ValueError(f"the label {label!r} has two scores")
@@ -974,8 +975,8 @@ class InputTable:
         """
         import pandas as pd
 
-        if self._id_is_wanted:
-            refuse_missing_columns([str(self.id_column)], [str(c) for c in frame.columns], where)
+        if self._id_is_wanted and self.id_column not in map(str, frame.columns):
+            raise InputError(f"`id_column` must name a column of {where}, got {self.id_column!r}.")
         X = self._reader.convert(frame, where)
         has_id = self.id_column is not None and self.id_column in frame.columns
         return X, pd.Index(frame[self.id_column]) if has_id else None
@@ -1034,9 +1035,9 @@ class _NumberColumns:
             numbers = self._columns.convert(frame, where)
         elif [*frame.columns] != [*range(self._n_features or frame.shape[1])]:
             raise InputError(
-                f"{where} must be an array of {self._n_features} columns without names, as in "
-                f"training, to be compared with it, got {frame.shape[1]} columns. Save the table "
-                "as .npy, or fit the model to a DataFrame."
+                f"{where} must be an array of {self._n_features} columns without names, like the "
+                f"training data, got columns {list_some(list(frame.columns))}. Save the table as "
+                ".npy, or fit the model to a DataFrame."
             )
         is_bad = numbers.isna().any(axis=1)
         if is_bad.any() and not self._allows_missing:
@@ -1061,8 +1062,9 @@ def _find_reader(model: Any, id_column: str | None) -> Any:
 def _read_precomputed(model: PrecomputedProbabilities) -> PredictionColumns:
     if model.kind not in ("marginal", "logit"):
         raise InputError(
-            f"A model of precomputed predictions of kind {model.kind!r} does not say how they "
-            "stand in a file. Make it by `labelsure calibrate`."
+            "Predictions in files must be of kind 'marginal' or 'logit', unless `labelsure "
+            f"calibrate` made the model, got kind {model.kind!r}. Make the model with `labelsure "
+            "calibrate`."
         )
     layout = "positions" if model.column_names_ is None else "columns"
     names = model.label_names_ or model.n_labels_

@@ -197,8 +197,8 @@ def train_model(
         raise unknown_name("classifier", classifier, CLASSIFIERS)
     if (labels is None) == (label_column is None):
         raise InputError(
-            "Which columns are labels must be said in one of two ways: `labels` for columns of "
-            "zeros and ones, or `label_column` for a column with the names of labels."
+            "Either `labels` (columns of zeros and ones) or `label_column` (a column of label "
+            f"names) must be given, got {'neither' if labels is None else 'both'}."
         )
     frame, where = _load(data, csv_sep, "the table")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -308,8 +308,9 @@ def calibrate_model(
         listed = read_truth(known, where_truth, sparse=True, **of_truth).label_names
         if listed is None:
             raise InputError(
-                f"The truth in {where_truth} counts its labels, the predictions name theirs: which "
-                "is which must be said. Name all labels in the order of its columns with `labels`."
+                f"The labels of the truth in {where_truth} must have names, as those of the "
+                "predictions have, its columns are numbered. Name all labels in the order of its "
+                "columns with `labels`."
             )
         if is_sparse:
             names = sorted({*_listed_labels(said, layout), *listed})
@@ -353,8 +354,8 @@ def _check_all_listed(
     """Refuse rows that list different labels, where nobody has said that they list some only."""
     if floor is not None:
         raise InputError(
-            "`floor` is about labels that are not listed, these predictions list all. "
-            "Leave it out, or say that rows list some labels by `sparse`."
+            "`floor` must be None where rows list all labels. Leave it out, or pass `sparse` if "
+            "rows list only some of them."
         )
     if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
         return

@@ -11,11 +11,11 @@ import numpy as np
 
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.errors import DataError, InputError
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.rows import check_shape, show_names
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
-from labelsure.tables.files import read_table, stack_rows
+from labelsure.tables.files import read_table, stack_rows, unknown_column
 from labelsure.tables.inputs import InputTable
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class TrueLabels:
         by_row = named_by is None and sources is not None
         if by_row and ROW not in frame.columns:
             raise InputError(
-                f"The truth in {where} must say which rows it is about: by a column of ids that "
-                "the input has as well (name it with `id_column`), or by a column "
-                f"{ROW!r} with positions in the file from 0, as `labelsure score` writes it."
+                f"The truth in {where} must say which rows it labels. Add a column of ids that "
+                f"the input has as well (name it with `id_column`), or a column {ROW!r} with "
+                "positions in the file from 0, as `labelsure score` writes it."
             )
         places = {ROW, FILE}.difference(model.label_names_ or ()) if by_row else ()
         found = read_truth(
@@ -143,7 +143,7 @@ class TrueLabels:
                 )
             return np.arange(len(frame)), np.arange(len(frame))
         if self.id_column not in frame.columns:
-            raise unknown_name(f"column of {where}", self.id_column, map(str, frame.columns))
+            raise unknown_column(self.id_column, frame.columns, where)
         entries, places = self.find(read_index(frame[self.id_column], where, "the id"))
         self.check_found(entries, where)
         return entries, places
@@ -173,7 +173,7 @@ def read_truth(
     """
     for name in (id_column, label_column):
         if name is not None and name not in frame.columns:
-            raise unknown_name(f"column of {where}", name, map(str, frame.columns))
+            raise unknown_column(name, frame.columns, where)
     ids = None
     if id_column is not None:
         ids = read_index(frame[id_column], where, "the id").astype(str)
@@ -202,8 +202,15 @@ def read_truth(
         is_named = not all(isinstance(name, (int, np.integer)) for name in columns)
         if labels is not None and is_named:
             unknown = next((name for name in labels if name not in columns), None)
+            if unknown is not None and {*labels}.isdisjoint(columns):
+                raise InputError(
+                    f"The truth in {where} must have a column for each label, got "
+                    f"{list_some([str(name) for name in columns])}. If one of them holds label "
+                    "names, name it with `label_column`, and say what separates the names with "
+                    "`sep`, e.g. ';'."
+                )
             if unknown is not None:
-                raise unknown_name(f"column of {where}", unknown, map(str, columns))
+                raise unknown_column(unknown, columns, where)
             columns = columns[list(labels)]
         Y = read_label_columns(columns, where)
         if is_named:

@@ -182,7 +182,7 @@
     find("accepted-interval").textContent = n && known && known.interval ? `interval ${share(known.interval[0])} to ${share(known.interval[1])}` : "";
     if (accept.actual) find("accepted-actual").firstChild.textContent = n ? share(accept.actual[now]) : "–";
     for (const [row, instance] of rows) {
-      const verdict = instance.step >= now ? "accept" : "review";
+      const verdict = instance.step >= now ? "accept" : "refer";
       row.lastChild.textContent = verdict;
       row.lastChild.className = `verdict ${verdict}`;
     }
