@@ -108,7 +108,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         r"odd +│ label +│ to be predicted",
         r"id +│ id +│ names the rows",
         "rows: 120 for training, 40 for the accuracy estimator, 40 for the policy",
-        r"estimated mean jaccard: 0\.\d+ \(95% interval 0\.\d+ to ",
+        r"estimated mean Jaccard: 0\.\d+ \(95% interval 0\.\d+ to ",
         "policy: Accept scores of .* Guaranteed: the policy has a calibration set of its own",
         r"features: 2",
     ):

@@ -16,7 +16,7 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import abbreviate_names
-from labelsure.metrics.registry import get_metric
+from labelsure.metrics.registry import METRICS, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,17 +105,18 @@ class ModelCard:
     def facts(self) -> list[tuple[str, str]]:
         """What the card says, a name and a text for each line."""
         names = list_names(self.label_names, MAX_NAMES_LISTED)
+        metric = METRICS[self.metric].title if self.metric in METRICS else self.metric
         facts = {
             "classifier": self.classifier,
             "labels": f"{self.n_labels} ({names})",
             "features": "unknown" if self.n_features is None else str(self.n_features),
             "rows": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
-            "accuracy": f"{self.metric}, two empty labelsets being worth {self.empty:g}",
+            "accuracy": f"{metric}, two empty labelsets being worth {self.empty:g}",
             "predictions": self.decision,
             "own predictions": self.comparison,
             "recalibration": self.recalibration,
-            f"estimated mean {self.metric}": f"{self.estimated:.3f} "
+            f"estimated mean {metric}": f"{self.estimated:.3f} "
             f"({self.confidence:.0%} interval {self.low:.3f} to {self.high:.3f})",
             "policy": self.summary,
             "region": self.region,
