@@ -104,14 +104,14 @@ def fit_learners(
     Y: Labelsets,
     sample_weight: Floats | None,
     order: Any,
-    parents: Iterable[Sequence[int]],
+    parents: Sequence[Sequence[int]],
     generator: np.random.RandomState,
     n_jobs: int | None,
-) -> list[Any]:
-    """Return a fitted learner of the label at each position, the same whatever `n_jobs` is.
+) -> tuple[list[Any], LinearWeights | None]:
+    """Return a fitted learner of the label at each position, and their weights if all are linear.
 
     Its features are X and the labels at the positions of its parents. These are true labels, so
-    that the learners do not wait for each other.
+    that the learners do not wait for each other. The learners do not depend on `n_jobs`.
     """
     seeds = generator.randint(MAX_SEED, size=len(order)).tolist()
     tasks = [
@@ -121,8 +121,10 @@ def fit_learners(
     n_workers = count_workers(n_jobs, len(tasks))
     with one_blas_thread():
         if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
-            return [_fit_learner(*task) for task in tasks]
-        return Parallel(n_jobs=n_workers)(delayed(_fit_learner)(*task) for task in tasks)
+            learners = [_fit_learner(*task) for task in tasks]
+        else:
+            learners = Parallel(n_jobs=n_workers)(delayed(_fit_learner)(*task) for task in tasks)
+    return learners, read_linear_weights(learners, X, Y[:, order], parents)
 
 
 def _fit_learner(

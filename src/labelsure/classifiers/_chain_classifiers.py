@@ -30,7 +30,6 @@ from labelsure.classifiers._base_learners import (
     fit_learners,
     multiply_features,
     positive_probability,
-    read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._chain_mixture import ChainMixture
@@ -99,11 +98,9 @@ class BinaryRelevance(LabelsetClassifier):
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator, n_labels = make_random_state(self.random_state), Y.shape[1]
-        parents: list[tuple[int, ...]] = [()] * n_labels
-        self.estimators_ = fit_learners(
-            learner, X, Y, sample_weight, range(n_labels), parents, generator, self.n_jobs
+        self.estimators_, self._linear_weights = fit_learners(
+            learner, X, Y, sample_weight, range(n_labels), [()] * n_labels, generator, self.n_jobs
         )
-        self._linear_weights = read_linear_weights(self.estimators_, X, Y, parents)
 
     def _distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
@@ -190,10 +187,9 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         generator = make_random_state(self.random_state)
         self.order_ = self._order(Y.shape[1], generator)
         before = [range(j) for j in range(Y.shape[1])]
-        self.estimators_ = fit_learners(
+        self.estimators_, self._linear_weights = fit_learners(
             learner, X, Y, sample_weight, self.order_, before, generator, self.n_jobs
         )
-        self._linear_weights = read_linear_weights(self.estimators_, X, Y[:, self.order_], before)
 
     def _order(self, n_labels: int, generator: np.random.RandomState) -> NDArray[Any]:
         if self.order is None:
@@ -495,11 +491,8 @@ class ClassifierTrellis(LabelsetClassifier):
         density = read_whole_number(self.density, "density", 0, max(N_PARENTS))
         self.parents_ = make_grid_parents(Y.shape[1], width, density)
         self.order_ = self._place(Y, sample_weight, generator)
-        self.estimators_ = fit_learners(
+        self.estimators_, self._linear_weights = fit_learners(
             learner, X, Y, sample_weight, self.order_, self.parents_, generator, self.n_jobs
-        )
-        self._linear_weights = read_linear_weights(
-            self.estimators_, X, Y[:, self.order_], self.parents_
         )
 
     def _place(
