@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import labelsure as ls
-from labelsure.tables.column_choice import read_numbers
 from labelsure.tables.inputs import ColumnRole, infer_roles
+from labelsure.tables.values import read_numbers
 
 N = 40
 RNG = np.random.default_rng(0)

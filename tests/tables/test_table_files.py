@@ -560,7 +560,7 @@ def save(path, content):
         (
             {"a.xlsx": "x"},
             "The name of a table must end in one of .csv, .tsv, .parquet, .pq, .feather, .jsonl, "
-            ".npy, .npz, also before .gz, .bz2 or .zst, got 'a.xlsx'. Save it in one of these",
+            ".ndjson, .npy, .npz, also before .gz, .bz2 or .zst, got 'a.xlsx'. Save it in one",
         ),
         ({"a.csv": "x,x\n1,2\n"}, "The columns of 'a.csv' must have names of their own, 'x' is"),
         ({"a.csv": ""}, "The file 'a.csv' must begin with a header line, it is empty."),

@@ -19,9 +19,9 @@ from labelsure.tables.column_choice import (
     join_encoded,
     read_index,
     read_labels,
-    read_numbers,
 )
 from labelsure.tables.files import check_column_count, check_names
+from labelsure.tables.values import read_numbers
 
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,15 +13,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
 from labelsure.tables.files import check_names, stack_rows, unknown_column
+from labelsure.tables.values import CONTAINERS, MISSING, find_missing
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -30,56 +28,15 @@ LabelChoice = int | str | Iterable[str]
 INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How files spell that an instance does not have a label, or has it."""
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
-"""How files spell that a value is not there, in small letters."""
-
 MIN_ROWS_OF_ID = 20
 """In fewer rows the values of an ordinary nominal feature can all be different by chance."""
 
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
 
-def find_missing(column: pd.Series[Any]) -> Mask:
-    """Return which values are missing, by a text that says so among others."""
-    absent: Mask = column.isna().to_numpy(dtype=bool)
-    if not (isinstance(column.dtype, pd.StringDtype) or column.dtype == object):
-        return absent
-    spelled = [isinstance(value, str) and value.strip().lower() in MISSING for value in column]
-    return absent | np.array(spelled, dtype=bool)
-
-
-def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
-    """Return the values as text without spaces around them, and which of them are missing."""
-    missing = find_missing(column)
-    values = zip(column, missing, strict=True)
-    texts = ["" if is_missing else str(value).strip() for value, is_missing in values]
-    return np.array(texts, dtype=object), missing
-
-
-def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
-    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
-    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values, np.isinf(values)
-    if isinstance(column.dtype, pd.StringDtype):
-        # Arrow is far quicker than Python one by one, with the same bits: both round correctly.
-        strings = pa.array(column, from_pandas=True)
-        with suppress(pa.ArrowInvalid):
-            numbers = pc.if_else(pc.equal(strings, ""), None, strings).cast(pa.float64())
-            values = np.array(numbers.to_numpy(zero_copy_only=False))
-            return values, np.isinf(values)
-    texts, missing = read_texts(column)
-    values = np.full(len(texts), np.nan)
-    for at in np.flatnonzero(~missing):
-        with suppress(ValueError):  # Python reads 1_000 as a number
-            values[at] = float("x" if "_" in texts[at] else texts[at])
-    return values, ~missing & ~np.isfinite(values)
-
-
 def holds_containers(column: pd.Series[Any]) -> bool:
     """Whether some value is a list, an array or an object with keys."""
-    kinds = (list, tuple, dict, np.ndarray)
-    is_some = column.dtype == object and any(isinstance(value, kinds) for value in column)
+    is_some = column.dtype == object and any(isinstance(value, CONTAINERS) for value in column)
     return is_some or stack_rows(column) is not None
 
 

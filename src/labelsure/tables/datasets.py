@@ -45,7 +45,6 @@ from labelsure.tables.column_choice import (
     LabelChoice,
     choose_labels,
     encode_column,
-    find_missing,
     holds_containers,
     join_encoded,
     names_rows,
@@ -62,6 +61,7 @@ from labelsure.tables.files import (
     list_index_columns,
     read_table,
 )
+from labelsure.tables.values import find_missing
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution

@@ -42,7 +42,9 @@ from labelsure.errors import (
     UnknownNameError,
     hide_secrets,
     unknown_name,
+    warn,
 )
+from labelsure.tables.values import decode_bytes, decode_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -521,7 +523,8 @@ def _parse_jsonl(
     lines = filter(None, map(bytes.strip, content.replace(b"\r", b"\n").split(b"\n")))
     for number, line in enumerate(lines):
         try:
-            value = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+            text = decode_bytes(line.removeprefix(BYTE_ORDER_MARK), "it")
+            value = json.loads(text, object_pairs_hook=_make_object)
             if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
                 json.dumps(value, ensure_ascii=False).encode()
             rows.append(value if isinstance(value, dict) else {VALUE_COLUMN: value})
@@ -539,6 +542,16 @@ def _parse_jsonl(
         ]
     values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
     return pd.DataFrame(values, index=range(len(rows)))
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises ValueError if a key is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -716,6 +729,8 @@ class ArrowFile:
                 table = rows.take(slice_)
             except IndexError as error:  # there is no such group any more
                 raise slice_.changed() from error
+        table, reasons = decode_table(table)
+        bad |= reasons
         return arrow_to_frame(table, slice_.where)
 
 
@@ -776,10 +791,6 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    for place, column in enumerate(table.schema):
-        if pa.types.is_dictionary(column.type):  # categories would be those of these rows
-            values = table.column(place).cast(column.type.value_type)
-            table = table.set_column(place, column.name, values)
     nullable = {
         getattr(pa, f"{sign}int{bits}")(): getattr(pd, f"{sign.upper()}Int{bits}Dtype")()
         for sign in ("", "u")
@@ -814,6 +825,7 @@ KINDS: dict[str, FileKind] = {
     ".pq": ArrowFile("Parquet"),
     ".feather": ArrowFile("Feather"),
     ".jsonl": TextFile(None),
+    ".ndjson": TextFile(None),
     ".npy": ArrayFile(_load_array),
     ".npz": ArrayFile(_load_sparse),
 }
@@ -990,6 +1002,11 @@ def _files_of(given: AnyPath) -> list[TableFile]:
             f"{root!r} must name files with a table, there is none. Check the folder, pattern or "
             "address."
         )
+    tables = [name for name in names if storage.suffix_of(Path(name)) in KINDS]
+    if tables and len(tables) < len(names):
+        others = ", ".join(storage.show_name(name) for name in names if name not in set(tables))
+        warn(f"Files that are no tables were left out: {others}.", UserWarning)
+        names = tables
     for name in names:  # the suffix first: it says more than that there is no such file
         if storage.suffix_of(Path(name)) not in KINDS:
             raise InputError(

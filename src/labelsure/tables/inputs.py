@@ -41,13 +41,9 @@ from labelsure.labelsets.answers import (
 from labelsure.labelsets.names import list_some
 from labelsure.labelsets.rows import check_label_names, show_names
 from labelsure.saving import Savable
-from labelsure.tables.column_choice import (
-    MIN_ROWS_OF_ID,
-    holds_containers,
-    read_numbers,
-    read_texts,
-)
+from labelsure.tables.column_choice import MIN_ROWS_OF_ID, holds_containers
 from labelsure.tables.files import check_names, list_rows, stack_rows, unknown_column
+from labelsure.tables.values import Texts, read_numbers, read_texts, spell_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +194,8 @@ def infer_roles(
 def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
     import pandas as pd
 
-    texts, missing = read_texts(column)
+    read = read_texts(column)
+    texts, missing = read.values, read.missing
     values, reason = texts[~missing], ""
     numbers, is_bad = np.empty(0), np.ones(1, bool)
     if holds_containers(column):
@@ -285,6 +282,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         How many columns features are made of, and their names.
     medians_
         Of the numbers, which stand in for those that are missing.
+    numeric_categories_
+        The categories whose values were numbers by their type: text is compared by its number.
     transformer_
         scikit-learn's `ColumnTransformer`.
 
@@ -322,6 +321,10 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_, self.feature_names_in_ = len(used), np.array(used, dtype=object)
+        given = {name: read_texts(frame[name]) for name in self._names_of(CATEGORY)}
+        self.numeric_categories_ = [
+            name for name, read in given.items() if (read.is_number | read.missing).all()
+        ]
         typed = self.convert(frame)
         medians = typed[self._names_of(NUMBER)].median()
         self.medians_ = medians.fillna(0.0).to_numpy(dtype=np.float64)  # a fold may have none
@@ -377,11 +380,30 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                     reason = f"{role.name!r} must be a finite number, got {value!r}"
                     reasons.setdefault(frame.index[at], reason)
             elif role.role in FEATURES:
-                texts, _ = read_texts(frame[role.name])
+                read = read_texts(frame[role.name])
+                for at, why in read.reasons.items():
+                    reasons.setdefault(frame.index[at], f"{role.name!r}: {why}")
                 is_category = role.role == CATEGORY
-                columns[role.name] = [*map(spell_category, texts)] if is_category else texts
+                columns[role.name] = (
+                    self._spell_categories(role.name, read) if is_category else read.values
+                )
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
+
+    def _spell_categories(self, name: str, read: Texts) -> list[str]:
+        """Return categories as training spelled them, whatever type they have here."""
+        texts = [spell_category(text) for text in read.values]
+        if name in getattr(self, "numeric_categories_", ()):
+            return [spell_number(text) for text in texts]
+        if read.is_number.any() and hasattr(self, "transformer_"):
+            encoder = self.transformer_.named_transformers_["categories"]
+            known = encoder.categories_[self._names_of(CATEGORY).index(name)]
+            spelled = {spell_number(text): text for text in known} | {text: text for text in known}
+            return [
+                spelled.get(text, text) if is_number else text
+                for text, is_number in zip(texts, read.is_number, strict=True)
+            ]
+        return texts
 
     def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
         """Return a sentence for each category most of whose values training did not have.
@@ -1002,6 +1024,8 @@ class _TextColumn:
 
     def convert(self, frame: pd.DataFrame, where: str) -> Any:
         """Return the texts, with the index of the rows."""
+        import pandas as pd
+
         names = [name for name in frame.columns if name != self._id_column]
         chosen = [name for name in names if name == TEXT] or names
         if len(chosen) != 1:
@@ -1011,9 +1035,14 @@ class _TextColumn:
                 "column names the rows."
             )
         texts = frame[chosen[0]]
-        if (is_bad := texts.isna()).any():
-            raise RowsError(dict.fromkeys(frame.index[is_bad], "the text is missing"), where)
-        return texts.astype(str)
+        read = read_texts(texts)
+        reasons = {texts.index[at]: f"the text: {why}" for at, why in read.reasons.items()}
+        reasons |= dict.fromkeys(texts.index[texts.isna()], "the text is missing")
+        raise_bad_rows(dict(sorted(reasons.items())), where)
+        pairs = zip(texts, read.values, strict=True)
+        return pd.Series(
+            [a if isinstance(a, str) else b for a, b in pairs], texts.index, dtype="str"
+        )
 
 
 class _NumberColumns:

@@ -37,7 +37,7 @@ from labelsure.tables.files import (
     load_slice,
     read_rows,
 )
-from labelsure.tables.inputs import InputTable
+from labelsure.tables.inputs import InputTable, raise_bad_rows
 from labelsure.tables.parts import (
     NAME_SEPARATOR,
     SEPARATORS,
@@ -49,6 +49,7 @@ from labelsure.tables.parts import (
     run_parts,
     write_tables,
 )
+from labelsure.tables.values import decode_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -306,7 +307,9 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
             "`frame` must be a pandas or polars DataFrame or a pyarrow Table, got "
             f"{type(frame).__name__}."
         )
-    return arrow_to_frame(frame, "the table")
+    table, reasons = decode_table(frame)
+    raise_bad_rows(reasons, "the table")
+    return arrow_to_frame(table, "the table")
 
 
 def _empty_table(schema: pa.Schema) -> pd.DataFrame:
@@ -611,7 +614,7 @@ def read_slices(
         except RowsError as error:
             if bad is None:
                 raise
-            reasons |= error.reasons
+            reasons |= {int(row): reason for row, reason in error.reasons.items()}
             rows = rows.drop(index=list(error.reasons))
             X, ids = inputs.read(rows, slice_.where) if len(rows) else (None, None)
         if bad is not None:
