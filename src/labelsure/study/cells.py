@@ -18,7 +18,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import no_labels, to_text
