@@ -16,7 +16,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import digest_code
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import no_labels, to_text
