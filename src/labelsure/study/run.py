@@ -175,7 +175,7 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def refuse_other_plan(self, plan: Plan) -> None:
-        """Refuse to go on with a folder of another plan; more or fewer repeats are no other plan."""
+        """Refuse the folder of another plan; more or fewer repeats are no other plan."""
         before = self.read_json("manifest.json").get("plan")
         now = json.loads(json.dumps(plan.to_dict()))
         if isinstance(before, dict) and before | {"n_repeats": 0} != now | {"n_repeats": 0}:
