@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 import labelsure as ls
 from benchmarks.calibration import EVIDENCE, SETS
 from labelsure.classifiers.recalibration import Recalibration
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.metrics.registry import check_metrics
 
 FURTHER_SETS = ("medical", "flags", "cal500", "digits", "simulated")

@@ -33,8 +33,8 @@ from labelsure.classifiers.recalibration import (
 )
 from labelsure.decisions._rules import decide as decide
 from labelsure.decisions._rules import expected_accuracy as expected_accuracy
-from labelsure.distributions._bridge import LabelsetDistribution as LabelsetDistribution
-from labelsure.distributions._bridge import confidence as confidence
+from labelsure.distributions._base import LabelsetDistribution as LabelsetDistribution
+from labelsure.distributions._base import confidence as confidence
 from labelsure.distributions._dense import DenseDistribution as DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels as IndependentLabels
 from labelsure.distributions._independent_labels import (

@@ -117,7 +117,14 @@ def test_a_study_of_another_plan(tmp_path, capsys, monkeypatch):
     assert main(words) == 0
     assert main(words) == 0
     assert "2 kept" in capsys.readouterr().out
-    assert main([*words, "--repeats", "2"]) == 2
-    assert "holds a run of other settings (n_repeats)" in capsys.readouterr().err
-    assert main([*words, "--repeats", "2", "--overwrite"]) == 0
+    # More or fewer repeats are more or fewer cells of one plan.
+    assert main([*words, "--repeats", "2"]) == 0
     assert "2 computed, 2 kept" in capsys.readouterr().out
+    assert main([*words, "--repeats", "1"]) == 0
+    assert "0 computed, 2 kept" in capsys.readouterr().out
+    assert len(pd.read_parquet(tmp_path / "run" / "scores.parquet")) == 160
+    plan.write_text(tomli_w.dumps({**settings, "seed": 1}))
+    assert main([*words, "--repeats", "2"]) == 2
+    assert "holds a run of other settings (seed)" in capsys.readouterr().err
+    assert main([*words, "--repeats", "2", "--overwrite"]) == 0
+    assert "4 computed, 0 kept" in capsys.readouterr().out

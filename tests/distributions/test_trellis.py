@@ -11,7 +11,7 @@ import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.distributions._answers import with_flips
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.labelsets.rows import codes_of, from_codes
 
 

@@ -207,7 +207,7 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick, monkey
     # Two columns that are left out leave as many features as two others.
     without = [StudyData(data.data, columns={"drop": drop}) for drop in (["x0"], ["x1"])]
     assert len({key, *(cell_key(cell, plan, part) for part in without)}) == 3
-    monkeypatch.setattr("labelsure.study.cells.digest_code", lambda module: "other code")
+    monkeypatch.setattr("labelsure.study.cells.digest_code", lambda *modules: "other code")
     assert cell_key(cell, plan, data) != key
 
 

@@ -6,8 +6,9 @@ from types import ModuleType
 import pytest
 import tomli_w
 
+from labelsure._runtime.code import is_installed
 from labelsure.errors import InputError
-from labelsure.study.plan import Plan, is_installed, load_plan
+from labelsure.study.plan import Plan, load_plan
 
 GOOD = {
     "base": {"class": "sklearn.linear_model.LogisticRegression"},

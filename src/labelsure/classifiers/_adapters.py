@@ -42,7 +42,7 @@ from labelsure.classifiers._predictor import (
     index_of_batch,
     read_truth,
 )
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels

@@ -40,7 +40,7 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.classifiers._chain_classifiers import BinaryRelevance
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
-from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain
 from labelsure.distributions._independent_labels import IndependentLabels

@@ -19,7 +19,7 @@ from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
-from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError

@@ -6,7 +6,7 @@ every other room asks them.
 
 from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
-from labelsure.distributions._bridge import Engine, LabelsetDistribution, confidence
+from labelsure.distributions._base import Engine, LabelsetDistribution, confidence
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution

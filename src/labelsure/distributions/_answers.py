@@ -14,7 +14,7 @@ from labelsure.distributions.candidates import Profile
 from labelsure.labelsets.rows import is_sparse, stack_rows
 
 if TYPE_CHECKING:
-    from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.distributions._base import LabelsetDistribution
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from labelsure.distributions._answers import (
     TopLabelsets,
     join_answers,
 )
-from labelsure.distributions._bridge import (
+from labelsure.distributions._base import (
     DEFAULT_ENGINE,
     EngineSettings,
     LabelsetDistribution,

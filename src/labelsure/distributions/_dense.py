@@ -23,7 +23,7 @@ from labelsure.distributions._answers import (
     each_guess,
     join_answers,
 )
-from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
+from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log

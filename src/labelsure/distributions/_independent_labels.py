@@ -30,7 +30,7 @@ from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
-from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
+from labelsure.distributions._base import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log

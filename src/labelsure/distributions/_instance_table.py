@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.distributions._base import LabelsetDistribution
 
 
 def tabulate_modes(

@@ -14,7 +14,7 @@ from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
-from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
+from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name

@@ -15,7 +15,7 @@ from scipy.special import logsumexp, xlogy
 
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log

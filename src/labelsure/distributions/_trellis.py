@@ -28,7 +28,7 @@ from labelsure.distributions._answers import (
     are_flips,
     each_guess,
 )
-from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
+from labelsure.distributions._base import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log

@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation.score_table import LOG_FREQUENCY, MIX, ScoreTable

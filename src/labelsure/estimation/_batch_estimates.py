@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
 from labelsure.labelsets.names import counts_rows

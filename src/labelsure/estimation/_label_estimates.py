@@ -46,7 +46,7 @@ from labelsure._runtime.typing import (
     LabelNames,
     Labelsets,
 )
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import Estimate

@@ -25,7 +25,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError

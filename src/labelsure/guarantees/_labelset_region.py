@@ -17,7 +17,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import Independent, IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift

@@ -61,7 +61,7 @@ from labelsure.classifiers.recalibration import (
     mean_interval,
 )
 from labelsure.decisions._rules import decide
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._probabilities import make_generator

@@ -17,7 +17,7 @@ from labelsure.classifiers._adapters import innermost, without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._predictor import LabelsetClassifier, read_classes
 from labelsure.classifiers.recalibration import Recalibration
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._accuracy_model import LabelsetFrequencies

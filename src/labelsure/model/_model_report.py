@@ -14,7 +14,7 @@ from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._adapters import is_settled
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,36 +13,16 @@ from scipy import sparse
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.code import digest_code
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import no_labels, to_text
 from labelsure.metrics.registry import COUNTS, METRICS, counts
-from labelsure.study.plan import PACKAGE, Plan, StudyData
+from labelsure.study.plan import Plan, StudyData
 from labelsure.tables.datasets import Dataset, split_rows
-
-
-@cache
-def digest_code(module: str = PACKAGE) -> str:
-    """Return a checksum of all files of a package, or of the file of a module.
-
-    Examples
-    --------
-    >>> digest_code() == digest_code("labelsure.errors")
-    False
-    """
-    spec = find_spec(module)
-    places = [] if spec is None else [*(spec.submodule_search_locations or ())]
-    files = sorted(path for place in places for path in Path(place).rglob("*.py"))
-    if not files and spec is not None and spec.has_location and spec.origin:
-        files = [Path(spec.origin)]
-    digest = sha256()
-    for path in files:
-        digest.update(f"{path.name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
-
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
@@ -108,9 +85,9 @@ def seed_of(plan_seed: int, name: str) -> int:
 def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
     """Return a checksum of all that a cell's rows depend on."""
     specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
-    modules = {PACKAGE, *(spec.user_module for spec in specs if spec is not None)} - {""}
+    classes = sorted({spec.path for spec in specs if spec is not None})
     relevant: dict[str, Any] = {
-        "code": [digest_code(module) for module in sorted(modules)],
+        "code": digest_code(*classes),
         "cell": cell.name,
         "data": data.checksum,
         "classes": [None if spec is None else spec.model_dump() for spec in specs],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from labelsure._runtime.code import digest_code
 from labelsure._runtime.plots import FIGURE_STYLE, draw_interval_series, make_figure, series_style
 from labelsure._runtime.storage import write_whole
 from labelsure._runtime.typing import Floats
@@ -25,7 +26,6 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import accept_curve
 from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import BASELINE, Analyses
-from labelsure.study.cells import digest_code
 from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ FIGURES = {
 def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
     """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
     frame = FIGURES[name].frame(analyses)
-    digest = sha256(digest_code().encode())
+    digest = sha256(digest_code("matplotlib").encode())
     digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
     return digest.hexdigest(), frame
 

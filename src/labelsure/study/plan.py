@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 import reprlib
-import site
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module, resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -31,17 +29,16 @@ from pydantic import (
 )
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.code import PACKAGE, is_installed
 from labelsure._runtime.processes import end_workers
 from labelsure._runtime.storage import expand_path, first_line
 from labelsure._runtime.typing import AnyPath
-from labelsure.distributions._bridge import Engine, LabelsetDistribution
+from labelsure.distributions._base import Engine, LabelsetDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import METRICS, check_empty
 from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
-
-PACKAGE = __name__.partition(".")[0]
 
 CLASSIFIERS = (
     "BinaryRelevance",
@@ -107,12 +104,6 @@ class ClassSpec(_Table):
     def parameters(self) -> dict[str, Any]:
         """The arguments of the constructor."""
         return dict(self.model_extra or {})
-
-    @property
-    def user_module(self) -> str:
-        """The module of a class of the user; empty for installed packages."""
-        module = self.path.rpartition(".")[0]
-        return "" if is_installed(module) else module
 
     def check_trust(self) -> None:
         """Refuse a class outside of the installed packages, before its module is imported."""
@@ -188,24 +179,6 @@ class Classifier(ClassSpec):
 
     methods = ("predict_distribution", "predict_proba")
     short_names = CLASSIFIERS
-
-
-def is_installed(module_name: str) -> bool:
-    """Return whether a module belongs to an installed package; nothing is imported to find out."""
-    package = module_name.partition(".")[0]
-    if package == PACKAGE:
-        return True
-    try:
-        found = find_spec(package)
-    except ValueError:  # it came about in this process, and has no file
-        return False
-    places = list(found.submodule_search_locations or []) if found else []
-    if found and found.has_location and found.origin:
-        places.append(found.origin)
-    folders = [*site.getsitepackages(), site.getusersitepackages()]
-    return bool(places) and all(
-        any(Path(place).is_relative_to(folder) for folder in folders) for place in places
-    )
 
 
 def _parameter_names(cls: type) -> list[str] | None:

@@ -23,6 +23,7 @@ import pyarrow as pa
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
+from labelsure._runtime.code import digest_code
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.processes import TaskFailure, check_jobs, read_versions, watched_workers
 from labelsure._runtime.storage import (
@@ -40,7 +41,7 @@ from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
 from labelsure.study.analyses import Analyses
-from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
+from labelsure.study.cells import Cell, cell_key, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
 from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet, run_parts
 
@@ -174,11 +175,11 @@ class RunFolder:
         return found if isinstance(found, dict) else {}
 
     def refuse_other_plan(self, plan: Plan) -> None:
-        """Refuse to go on with a folder that holds the run of another plan."""
+        """Refuse the folder of another plan; more or fewer repeats are no other plan."""
         before = self.read_json("manifest.json").get("plan")
         now = json.loads(json.dumps(plan.to_dict()))
-        if isinstance(before, dict) and before != now:
-            changed = [key for key in now if before.get(key) != now[key]]
+        if isinstance(before, dict) and before | {"n_repeats": 0} != now | {"n_repeats": 0}:
+            changed = [key for key in now if before.get(key) != now[key] and key != "n_repeats"]
             raise InputError(
                 f"The run folder {str(self.path)!r} holds a run of other settings "
                 f"({', '.join(changed) or 'of an older version'}). Choose another folder, or say "

@@ -64,7 +64,7 @@ from labelsure.tables.files import (
 )
 
 if TYPE_CHECKING:
-    from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.distributions._base import LabelsetDistribution
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""

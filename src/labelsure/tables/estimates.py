@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
-    from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.distributions._base import LabelsetDistribution
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier

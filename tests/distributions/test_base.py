@@ -1,4 +1,4 @@
-"""The bridge as a whole: its list of questions is the class, the documentation and all kinds."""
+"""The base class as a whole: its methods are those of the documentation and of all kinds."""
 
 import inspect
 import re
@@ -54,7 +54,7 @@ def section(title):
 
 def test_the_documentation_lists_the_same():
     """A table: questions, primitives, and the defaults of those that are not required."""
-    lines = section("The bridge").splitlines()
+    lines = section("The base class").splitlines()
     rows = [line.split("|")[1:4] for line in lines if line.startswith("|")][2:]
     asked, answered = ([re.findall(r"`(\w+)`", row[column]) for row in rows] for column in (0, 1))
     assert {name for names in asked for name in names} == QUESTIONS

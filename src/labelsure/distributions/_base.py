@@ -1,4 +1,4 @@
-"""`LabelsetDistribution`: the bridge between what makes distributions and what uses them."""
+"""`LabelsetDistribution`: abstract base class of labelset distributions."""
 
 from __future__ import annotations
 
