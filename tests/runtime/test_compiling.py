@@ -1,13 +1,13 @@
-"""Kernels are compiled for one form of their arguments, by one process, and not without a word."""
+"""Kernels are compiled for one form of their arguments, are cached, and announced."""
 
 import importlib
 import os
 import pkgutil
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from filelock import FileLock, Timeout
 from numba.core import event
 
 import labelsure as ls
@@ -102,13 +102,20 @@ def _not_silent(monkeypatch):
     monkeypatch.delenv(QUIET_VARIABLE, raising=False)
 
 
+def compile_event(folder, module="labelsure._kernels.some"):
+    """An event of numba that a function is compiled."""
+    compiled = SimpleNamespace(
+        py_func=SimpleNamespace(__module__=module), stats=SimpleNamespace(cache_path=str(folder))
+    )
+    return event.Event("numba:compile", event.EventStatus.START, {"dispatcher": compiled})
+
+
 @pytest.mark.parametrize(("quiet", "said"), [("", MESSAGE + "\n"), ("1", "")])
 def test_compiling_is_announced_once_for_all_processes(quiet, said, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv(QUIET_VARIABLE, quiet)
     for notice in (Notice(), Notice()):  # as two processes have them
-        notice.folder = tmp_path
-        notice.notify(None)
-        notice.notify(None)
+        notice.notify(compile_event(tmp_path))
+        notice.notify(compile_event(tmp_path))
     assert capsys.readouterr().err == said
 
 
@@ -116,16 +123,20 @@ def test_compiling_is_announced_again_long_after(capsys, tmp_path):
     mark = tmp_path / ".announced"
     mark.touch()
     os.utime(mark, (0, 0))
-    notice = Notice()
-    notice.folder = tmp_path
-    notice.notify(None)
+    Notice().notify(compile_event(tmp_path))
     assert capsys.readouterr().err == MESSAGE + "\n"
 
 
 def test_compiling_is_announced_where_no_mark_can_be_left(capsys, tmp_path):
+    Notice().notify(compile_event(tmp_path / "missing"))
+    assert capsys.readouterr().err == MESSAGE + "\n"
+
+
+def test_functions_of_others_are_not_announced(capsys, tmp_path):
     notice = Notice()
-    notice.folder = tmp_path / "missing"
-    notice.notify(None)
+    notice.notify(compile_event(tmp_path, "labelsure_extensions.kernels"))
+    assert capsys.readouterr().err == ""
+    notice.notify(compile_event(tmp_path))
     assert capsys.readouterr().err == MESSAGE + "\n"
 
 
@@ -181,32 +192,3 @@ def test_a_kernel_is_cached_until_a_file_that_it_imports_changes(import_module):
         module = import_module(helpers)
         assert module.add_one(2) == value
         assert sum(module.add_one.stats.cache_hits.values()) == n_hits
-
-
-class LockTester(event.Listener):
-    """Tries to take the locks below a folder while something is compiled, as others would."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.tried = []
-
-    def on_start(self, event):
-        for path in self.folder.glob("**/*.lock"):
-            try:
-                FileLock(path).acquire(timeout=0).lock.release()
-            except Timeout:
-                self.tried.append((path.name, "held"))
-            else:
-                self.tried.append((path.name, "free"))
-
-    def on_end(self, event):
-        pass
-
-
-@pytest.mark.jit_only
-def test_other_processes_wait_while_a_kernel_is_compiled(import_module, tmp_path):
-    module = import_module()
-    with event.install_listener("numba:compile", tester := LockTester(tmp_path)):
-        assert module.add_one(2) == 3
-    assert set(tester.tried) == {(".kernels.add_one.lock", "held")}
-    FileLock(next(tmp_path.glob("**/*.lock"))).acquire(timeout=0).lock.release()  # free again

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 import labelsure
-from labelsure._kernels.threads import for_rows, map_rows, n_threads, one_blas_thread
+from labelsure._kernels.threads import (
+    _n_available_cores,
+    for_rows,
+    map_rows,
+    n_threads,
+    one_blas_thread,
+)
 
 PUBLIC = [name for name in labelsure.__all__ if name[0] != "_"]
 
@@ -153,12 +159,17 @@ def test_a_variable_that_is_no_number_of_threads(value, monkeypatch):
         n_threads()
 
 
-def test_otherwise_all_cores_are_used(monkeypatch):
+def test_otherwise_the_cores_that_a_process_may_use(monkeypatch):
+    """Of a container's quota of 1.5 of 7 cores, two threads make full use."""
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "")
-    assert n_threads() >= 1
-    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    context = "joblib.externals.loky.backend.context"
     monkeypatch.setattr("os.cpu_count", lambda: 7)
-    assert n_threads() == 7
+    monkeypatch.setattr(f"{context}._cpu_count_affinity", lambda n_cores: n_cores)
+    for quota, expected in ((7, 7), (2, 2)):
+        monkeypatch.setattr(f"{context}._cpu_count_cgroup", lambda n_cores, quota=quota: quota)
+        _n_available_cores.cache_clear()
+        assert n_threads() == expected
+    _n_available_cores.cache_clear()
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 7, 100])

@@ -1,10 +1,11 @@
-"""Compiling kernels: once for all processes, cached on disk, announced on stderr.
+"""Compiling kernels: when they are first called, cached on disk, announced on stderr.
 
 Numba caches compiled kernels beside the package or, where that folder is not writable, in the
-user's cache folder; NUMBA_CACHE_DIR names another. Numba itself recompiles a kernel only when the
-kernel's own file has changed. Here the cache is stamped with a digest of that file and of all files
-of the package that it imports, so kernels may use helpers and constants of other files. Numba is
-imported with the first call of a kernel: whoever only imports labelsure does not wait for it.
+user's cache folder; NUMBA_CACHE_DIR names another. It compares the kernel's own file only, and
+names cached files after the kernel's qualified name. This name therefore ends with a digest of that
+file and of all files of the package that it imports: kernels may use helpers and constants of other
+files. Numba replaces cached files atomically, so processes that start together need no lock. It is
+imported with the first call of a kernel: importing labelsure does not wait for it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cached_property, update_wrapper
+from collections.abc import Callable
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock
 
 from labelsure._runtime.progress import QUIET_VARIABLE
 
 MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
+PACKAGE = __name__.partition(".")[0] + "."
 ANNOUNCED_FOR = 600  # seconds; longer than all kernels take to compile
 
 _INNER: dict[str, Any] = {
@@ -47,30 +46,29 @@ class Notice:
 
     def __init__(self) -> None:
         self._was_given = False
-        self.folder = Path()
 
     def notify(self, event: Any) -> None:
         """Take an event of numba, which has none for kernels that are in the cache."""
-        if not self._was_given and not os.environ.get(QUIET_VARIABLE):
-            self._was_given = True
-            if self._is_first_process():
-                print(MESSAGE, file=sys.stderr, flush=True)
+        compiled = event.data["dispatcher"]
+        if self._was_given or not compiled.py_func.__module__.startswith(PACKAGE):
+            return
+        self._was_given = True
+        if not os.environ.get(QUIET_VARIABLE) and _is_first_process(compiled.stats.cache_path):
+            print(MESSAGE, file=sys.stderr, flush=True)
 
-    def _is_first_process(self) -> bool:
-        """Whether no other process has left a recent mark beside the cached kernels."""
-        mark = self.folder / ".announced"
-        try:
-            if mark.exists() and time.time() - mark.stat().st_mtime > ANNOUNCED_FOR:
-                mark.unlink()
-            mark.touch(exist_ok=False)
-        except FileExistsError:
-            return False
-        except OSError:  # not writable, or another process was faster with an old mark
-            return True
+
+def _is_first_process(folder: str) -> bool:
+    """Whether no other process has left a recent mark beside the cached kernels."""
+    mark = Path(folder) / ".announced"
+    try:
+        if mark.exists() and time.time() - mark.stat().st_mtime > ANNOUNCED_FOR:
+            mark.unlink()
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # not writable, or another process was faster with an old mark
         return True
-
-
-notice = Notice()
+    return True
 
 
 class Compiled:
@@ -97,9 +95,13 @@ class Compiled:
         from numba import njit
 
         if self._dispatcher is None:
-            found = njit(**self._options)(self._function)
-            self._dispatcher = _compile_once(found) if self._options.get("cache") else found
-            names = self._function.__globals__
+            _announce_compiling()
+            function = self._function
+            if self._options.get("cache"):
+                digest = _digest_sources(function.__module__)
+                function.__qualname__ = f"{function.__name__}-{digest}"
+            self._dispatcher = njit(**self._options)(function)
+            names = function.__globals__
             for name, member in list(names.items()):
                 if isinstance(member, Compiled):
                     names[name] = member._load()
@@ -137,29 +139,16 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
-    """Do the same with a kernel that holds sums."""
+    """Compile a kernel with fastmath {reassoc, contract, nsz}, or take it from the disk."""
     return Compiled(function, **_KERNEL, **_SUMS)
 
 
-def _compile_once(compiled: Any) -> Any:
-    """Let one process compile a kernel while the others that need it wait, and then read it."""
-    if not hasattr(compiled, "stats"):  # NUMBA_DISABLE_JIT: the function itself
-        return compiled
+@cache
+def _announce_compiling() -> None:
     from numba.core import event
 
     event.Listener.register(Notice)
-    compile_or_load = compiled.compile
-
-    def compile_alone(signature: Any) -> Any:
-        if compiled.overloads.get(signature) is not None:
-            return compile_or_load(signature)
-        compiled._cache._cache_file._source_stamp = _digest_sources(compiled.py_func.__module__)
-        notice.folder = Path(compiled.stats.cache_path)
-        with _lock(compiled), event.install_listener("numba:compile", notice):
-            return compile_or_load(signature)
-
-    compiled.compile = compile_alone
-    return compiled
+    event.register("numba:compile", Notice())
 
 
 def _digest_sources(module: str) -> str:
@@ -174,21 +163,4 @@ def _digest_sources(module: str) -> str:
             sources[name] = loader.get_source(name)
             imported = re.findall(r"^from (\S+) import", sources[name], re.MULTILINE)
             waiting += [other for other in imported if other.startswith(package)]
-    return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
-
-
-@contextmanager
-def _lock(compiled: Any) -> Iterator[None]:
-    """Hold the lock of a kernel, which lies beside the files that numba stores."""
-    function = compiled.py_func
-    name = f".{Path(function.__code__.co_filename).stem}.{function.__name__}.lock"
-    lock = FileLock(Path(compiled.stats.cache_path) / name)
-    try:
-        lock.acquire()
-    except (OSError, NotImplementedError):  # a folder without locks: each process for itself
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
+    return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()[:16]

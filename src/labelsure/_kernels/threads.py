@@ -31,18 +31,24 @@ _here = threading.local()
 
 
 def n_threads() -> int:
-    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the cores of this process.
+    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the available cores.
 
-    1 in a thread that itself works for `map_rows`: the cores are busy with its siblings.
+    Affinity and a container's CPU quota, rounded up, limit the cores. 1 in a thread that itself
+    works for `map_rows`: the cores are busy with its siblings.
     """
     if getattr(_here, "is_worker", False):
         return 1
     setting = os.environ.get(THREADS_VARIABLE)
     if setting:
         return _read_threads(setting)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return _n_available_cores()
+
+
+@cache
+def _n_available_cores() -> int:
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def _read_threads(setting: str) -> int:
