@@ -158,8 +158,8 @@ def monitor(
     >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
     >>> table[["estimated", "p_value", "accuracy", "bound", "p_accuracy", "alert"]].round(2)
        estimated  p_value  accuracy  bound  p_accuracy   alert
-    0       0.57      1.0       NaN   0.57        1.00    none
-    1       0.29      0.0      0.35   0.57        0.09  inputs
+    0       0.57      1.0       NaN   0.56        1.00    none
+    1       0.29      0.0      0.35   0.56        0.12  inputs
     """
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
