@@ -15,10 +15,10 @@ import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
+from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
-from labelsure.metrics.registry import counts, get_metric
+from labelsure.metrics.registry import counts
 from labelsure.tables.files import read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
-    from labelsure.distributions._base import LabelsetDistribution
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._fitted import Fitted
+    from labelsure.model._model_report import PageBatch
+    from labelsure.model._predictor import Predictions
 
 
 @dataclass(frozen=True)
@@ -200,23 +202,23 @@ def _sum_part(
     found = []
     inputs = InputTable(model, None if known is None else known.id_column)
     for some in read_slices(inputs, part):
-        dist, decisions = model._predict_all(some.X)
+        predictions = model.fitted_.predictor.predict(some.X)
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
             labelled = _compare_labelled(
-                model, dist, decisions, known, names, some.slice.file.source
+                model.fitted_, predictions, known, names, some.slice.file.source
             )
-        sums = model.accuracy_estimator_._sum_up(dist, decisions)
-        found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
+        estimator = model.fitted_.accuracy_estimator
+        sums = estimator._sum_up(predictions.dist, predictions.decisions)
+        found.append((sums, view_rows(estimator, predictions, chosen), labelled))
     return found
 
 
 def _compare_labelled(
-    model: AccuracyAwareClassifier,
-    dist: LabelsetDistribution,
-    decisions: Labelsets | None,
+    fitted: Fitted,
+    predictions: Predictions,
     known: TrueLabels,
     names: Any,
     source: str,
@@ -225,11 +227,10 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    some = dist[places]
-    given = None if decisions is None else decisions[places]
-    compared = counts(known.labelsets[entries], some.mode() if given is None else given)
-    accuracy = get_metric(model.metric).values(*compared, empty=model.empty)
-    return entries, accuracy, model.accuracy_estimator_.predict(some, given)
+    some = predictions[places]
+    compared = counts(known.labelsets[entries], some.labelsets)
+    accuracy = fitted.metric.values(*compared, empty=fitted.empty)
+    return entries, accuracy, fitted.accuracy_estimator.predict(some.dist, some.decisions)
 
 
 def report_files(
@@ -265,7 +266,7 @@ def report_files(
             raise InputError(
                 "`scored` and `truth` must come with their input, got none. Name its files."
             )
-        return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
+        return make_model_report(ModelFile.find(model, trust).load().fitted_, [], title, open_cost)
     if truth is not None:
         if len(paths) != 1:
             raise InputError(
@@ -282,7 +283,7 @@ def report_files(
         frame, where = read_table(paths[0], csv_sep=csv_sep), show_name(paths[0])
         known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
-        return make_model_report(fitted, [batch], title, open_cost, note)
+        return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
     rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
     chosen = sample_rows(rows.n_rows)
     batches, places = [], list[Any]()
@@ -310,7 +311,7 @@ def report_files(
             table = _read_scored(out, None, None)
     if table is not None:
         _check_scored(rows.model, table, batches, places, scored)
-    return make_model_report(rows.model, batches, title, open_cost, scored=table)
+    return make_model_report(rows.model.fitted_, batches, title, open_cost, scored=table)
 
 
 def _predict_some(
@@ -319,18 +320,18 @@ def _predict_some(
     chosen: Indices,
     id_column: str | None,
     show: Sequence[str],
-) -> Iterator[tuple[Any, list[tuple[str, int]]]]:
+) -> Iterator[tuple[PageBatch, list[tuple[str, int]]]]:
     """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
     import pandas as pd
 
-    from labelsure.model._model_report import choose_columns
+    from labelsure.model._model_report import PageBatch, choose_columns
 
     for some in read_slices(InputTable(model, id_column), part, columns=show, chosen=chosen):
-        dist, Y_pred = model._predict_all(some.X)
+        found = model.fitted_.predictor.predict(some.X)
         names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
         shown = choose_columns(some.rows if show else some.X, show)
         places = [(some.slice.file.source, int(row)) for row in some.rows.index]
-        yield (dist._with_index(names), Y_pred, None, shown), places
+        yield PageBatch(found.with_index(names), None, shown), places
 
 
 ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
@@ -358,13 +359,14 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
 def _check_scored(
     model: AccuracyAwareClassifier,
     table: pd.DataFrame,
-    batches: list[Any],
+    batches: list[PageBatch],
     places: list[Any],
     path: AnyPath | None,
 ) -> None:
     """Refuse predictions of another model or for other rows, by the rows that are scored here."""
     estimator = model.accuracy_estimator_
-    own = np.concatenate([estimator.predict(dist, Y_pred) for dist, Y_pred, *_ in batches])
+    predictions = [batch.predictions for batch in batches]
+    own = np.concatenate([estimator.predict(some.dist, some.decisions) for some in predictions])
     found = table[ESTIMATED].reindex(places).to_numpy()
     is_other = ~(np.abs(found - own) <= TOLERANCE)
     if is_other.any():
@@ -390,9 +392,9 @@ def _predict_with_truth(
     known: TrueLabels,
     show: Sequence[str],
     id_column: str | None,
-) -> tuple[Any, str]:
+) -> tuple[PageBatch, str]:
     """Return the rows whose truth is known, and a note where others are left out."""
-    from labelsure.model._model_report import choose_columns
+    from labelsure.model._model_report import PageBatch, choose_columns
 
     frame, note = known.join(table, where), ""
     if len(frame) < len(table):
@@ -402,10 +404,10 @@ def _predict_with_truth(
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
-    dist, Y_pred = model._predict_all(X)
-    Y_true = dist.align(known.labelsets, "truth")
-    dist = dist if ids is None else dist._with_index(ids)
-    return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note
+    found = model.fitted_.predictor.predict(X)
+    Y_true = found.dist.align(known.labelsets, "truth")
+    found = found if ids is None else found.with_index(ids)
+    return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
 
 
 def monitor_files(

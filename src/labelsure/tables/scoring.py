@@ -27,6 +27,7 @@ from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
+from labelsure.model._predictor import Predictions
 from labelsure.saving import load
 from labelsure.tables.files import (
     FileSlice,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.model._assessment import Assessment
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
@@ -349,7 +351,7 @@ class FrameScorer:
                 is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
                 id_type = pa.uint64() if is_unsigned else pa.int64()
             columns.insert(0, ("id", id_type))
-        if model.own_differs_:
+        if model.fitted_.comparison.differs:
             columns.append(("own_predicted", names))
         if model.region is not None:
             columns += [("certain", names), ("possible", names)]
@@ -664,13 +666,13 @@ def _plain_records(frame: pd.DataFrame) -> Any:
 
 
 def view_rows(
-    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices
+    estimator: AccuracyEstimator, predictions: Predictions, rows: Indices
 ) -> pd.DataFrame | None:
     """Return what is compared of some rows of a batch with the calibration set, if it can be."""
-    estimator = model.accuracy_estimator_
     if not len(rows) or not estimator._can_compare:
         return None
-    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows])
+    some = predictions[rows]
+    return estimator._view(some.dist, some.decisions)
 
 
 def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
@@ -725,7 +727,8 @@ def score_part(
             table = table.add_column(place, column, values)
         tables.append(table.replace_schema_metadata(None))
         viewed = np.flatnonzero(np.isin(some.positions, compared))
-        views.append(view_rows(model, found.distribution, found.Y_pred, viewed))
+        predictions = Predictions(found.distribution, found.Y_pred)
+        views.append(view_rows(model.accuracy_estimator_, predictions, viewed))
         unseen |= scorer.inputs.find_unseen(some.X)
         odd += scorer.inputs.count_odd_answers(some.rows)
     table, view = pa.concat_tables(tables) if tables else None, join_views(views)
