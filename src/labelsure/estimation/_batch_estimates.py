@@ -194,7 +194,7 @@ def few_labels_interval(
         )
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
     mean = known + float(rest.mean())
-    basis = f"{n_labelled:,} rows labelled, drawn at random"
+    basis = f"{n_labelled:,} rows labelled, assumed drawn at random"
     failures = float(((rest - rest.mean()) ** 2).sum())
     if failures >= MIN_FAILURES or n_labelled == n_samples:
         variance = (1 / n_labelled - 1 / n_samples) * float(rest.var(ddof=1))
