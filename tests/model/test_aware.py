@@ -9,9 +9,7 @@ import skops.io
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labelsure as ls
@@ -226,22 +224,3 @@ def test_an_estimate_under_a_function(cv):
         assert labelled.low <= true <= labelled.high
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown metric"):
         model.estimate(X[500:], metric="f2")
-
-
-QUESTIONS = (
-    *("predict", "predict_accuracy", "accept", "predict_region", "predict_distribution"),
-    *("assess", "estimate", "estimate_labels", "estimate_prevalence", "report"),
-)
-
-
-@pytest.mark.parametrize("own", [True, False], ids=["own classifier", "scikit-learn's"])
-def test_no_rows_are_refused_in_a_sentence(own):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    Y = (X + rng.normal(size=X.shape) > 0).astype(int)
-    learner = LogisticRegression()
-    estimator = ls.BinaryRelevance(learner) if own else MultiOutputClassifier(learner)
-    model = ls.AccuracyAwareClassifier(estimator, "f1", share=0.5, random_state=0).fit(X, Y)
-    for name in QUESTIONS:
-        with pytest.raises(ls.InputError, match="`X` must hold at least one row, got none"):
-            getattr(model, name)(X[:0])

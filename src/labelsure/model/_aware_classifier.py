@@ -606,8 +606,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """Return X as the estimator takes it: checked where that is one of ours."""
         check_is_fitted(self, "accuracy_estimator_")
         refuse_masked(X, "X")
-        if count_rows(X) == 0:
-            raise InputError("`X` must hold at least one row, got none.")
         needed = self._requirements()
         if not self._has_base_learners:
             if self._counts_columns and hasattr(self, "feature_names_in_"):
