@@ -896,7 +896,7 @@ def score_files(
         kept: list[str] = []
         names = _finish_parts(results, notes, kept, len(tasks))
         if is_piped:
-            with open(path, "wb") as pipe:
+            with storage.open_stream(Path(path)) as pipe:
                 write_tables(_read_in_order(store, names, notes, list(tasks)), suffix, pipe, **text)
         else:
             for _ in names:
