@@ -961,7 +961,7 @@ class SparseIndependentLabels(Independent):
         if metric not in _BEST_SIZES or self.n_labels > FEW_LABELS:
             return super()._best(metric, empty)
         is_chosen, gaps = self._with_dense_rows().listed.choose(metric, empty)
-        return make_sparse(is_chosen.reshape(len(self), -1).astype(np.int8)), gaps
+        return make_sparse(is_chosen.reshape(len(self), self.n_labels).astype(np.int8)), gaps
 
     def _temper(self, temperature: float) -> Self:
         logits = self._p.copy() if self._logits is None else self._logits.copy()

@@ -123,11 +123,15 @@ class Mixture(LabelsetDistribution):
         return drawn
 
 
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
 def find_owners(shares: Floats, places: Floats) -> Integers:
     """Return the part that each number in [0, 1) selects by the weights, (n, size)."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a part with weight
     owners = np.empty(places.shape, dtype=np.intp)
+    places = np.minimum(places, BELOW_ONE)  # a stratum of the largest uniforms may round to 1
     for mine, row, place in zip(owners, ends, places, strict=True):
         mine[:] = np.searchsorted(row, place, side="right")
     return owners

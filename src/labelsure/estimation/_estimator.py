@@ -39,7 +39,9 @@ from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
     compare_views,
+    rank_excess,
     sample_rows,
+    warn_of_chosen_rows,
     warn_of_shift,
     weigh_by_inputs,
     weighted_interval,
@@ -334,8 +336,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        estimated = self.model_.predict(features[places])
-        return self._estimate_labelled(sums, accuracy, estimated, level)
+        estimated = self.model_.predict(features)
+        warn_of_chosen_rows([rank_excess(estimated, places)])
+        return self._estimate_labelled(sums, accuracy, estimated[places], level)
 
     def _estimate_labelled(
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float

@@ -34,6 +34,7 @@ from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._adapters import (
+    PrecomputedProbabilities,
     ProbabilityWarning,
     as_distribution,
     innermost,
@@ -64,9 +65,10 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, hold_warnings, unknown_name, warn
-from labelsure.estimation._accuracy_model import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
@@ -491,7 +493,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _fit_judge(self, metric: MetricLike, table: Any, seen: Any) -> AccuracyEstimator:
         """Return the estimator of accuracy under a metric."""
-        judge = AccuracyEstimator(metric, empty=self.empty).fit(table, Y_train=seen)
+        features = None
+        if get_metric(metric) not in (*METRICS.values(), get_metric(self.metric)):
+            # Expected values are tabulated for the named metrics and the model's own alone.
+            features = [name for name in self.accuracy_estimator_.features_ if name != EXPECTED]
+        judge = AccuracyEstimator(metric, features, self.empty).fit(table, Y_train=seen)
         if self.confidence != judge.reference_.level:
             judge.reference_ = judge.estimate(table, level=self.confidence, shift="ignore")
         return judge
@@ -605,6 +611,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             if self._counts_columns and hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
+        needed["ensure_min_samples"] = 0
         return validate_data(self, as_table(X), reset=False, **needed)
 
     def _predict_all(
@@ -665,7 +672,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each row by a fitted estimator."""
         if self._has_base_learners:
-            return fitted._distribution_of_checked(X)
+            return fitted._distribution_of_any(X)
+        if count_rows(X) == 0 and not isinstance(fitted, PrecomputedProbabilities):
+            # Models of other libraries refuse to predict no rows.
+            return IndependentLabels(np.empty((0, self.n_labels_)), self.label_names_)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
@@ -822,9 +832,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             settings = with_labelsets(settings, self.classes_, dist)
         metric, judge = settings.get("metric"), self.accuracy_estimator_
         if metric is not None and metric not in LABEL_METRICS:
-            settings["metric"], wanted = None, get_metric(metric)
-            if wanted not in (*METRICS.values(), get_metric(self.metric)):
+            if isinstance(metric, str) and metric not in METRICS:
                 raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
+            settings["metric"], wanted = None, get_metric(metric)
             if wanted != get_metric(self.metric):
                 judge = self._fit_judge(wanted, judge.calibration_, judge.labelset_frequencies_)
         return judge.estimate(dist, decisions, **settings)
@@ -1216,6 +1226,8 @@ def _cut_for_cache(rows: NewRows) -> Iterator[NewRows]:
 
 def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
     """Return what the model's own `predict` says of rows."""
+    if len(dist) == 0:
+        return dist.mode()
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]
