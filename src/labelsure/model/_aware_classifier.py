@@ -68,7 +68,7 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, hold_warnings, unknown_name, warn
-from labelsure.estimation._accuracy_model import LabelsetFrequencies
+from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
@@ -493,7 +493,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _fit_judge(self, metric: MetricLike, table: Any, seen: Any) -> AccuracyEstimator:
         """Return the estimator of accuracy under a metric."""
-        judge = AccuracyEstimator(metric, empty=self.empty).fit(table, Y_train=seen)
+        features = None
+        if get_metric(metric) not in (*METRICS.values(), get_metric(self.metric)):
+            # Expected values are tabulated for the named metrics and the model's own alone.
+            features = [name for name in self.accuracy_estimator_.features_ if name != EXPECTED]
+        judge = AccuracyEstimator(metric, features, self.empty).fit(table, Y_train=seen)
         if self.confidence != judge.reference_.level:
             judge.reference_ = judge.estimate(table, level=self.confidence, shift="ignore")
         return judge
@@ -828,9 +832,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             settings = with_labelsets(settings, self.classes_, dist)
         metric, judge = settings.get("metric"), self.accuracy_estimator_
         if metric is not None and metric not in LABEL_METRICS:
-            settings["metric"], wanted = None, get_metric(metric)
-            if wanted not in (*METRICS.values(), get_metric(self.metric)):
+            if isinstance(metric, str) and metric not in METRICS:
                 raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
+            settings["metric"], wanted = None, get_metric(metric)
             if wanted != get_metric(self.metric):
                 judge = self._fit_judge(wanted, judge.calibration_, judge.labelset_frequencies_)
         return judge.estimate(dist, decisions, **settings)

@@ -19,7 +19,7 @@ from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
-from labelsure.tables.files import read_table
+from labelsure.tables.files import TextFormat, read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
@@ -103,6 +103,7 @@ def sum_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
@@ -124,8 +125,8 @@ def sum_files(
         Column that names the rows of inputs and truth; without it `row` and `file` do.
     label_column, sep
         Column of label names in the truth, and what separates the names.
-    csv_sep
-        Delimiter of CSV files; None finds it.
+    csv_sep, encoding
+        Delimiter of CSV files; None finds it. Encoding of text files; UTF-8 by default.
     n_jobs, scheduler
         Number of processes (all cores by default), or the address of a Dask scheduler.
     trust
@@ -143,18 +144,19 @@ def sum_files(
     score_files : Writes the prediction and estimated accuracy of each row.
     """
     check_shift(shift)
+    text = TextFormat(csv_sep, encoding)
     rows = FileRows.open(
         model,
         inputs,
         id_column=id_column,
-        csv_sep=csv_sep,
+        text=text,
         trust=trust,
         packed=scheduler is not None,
     )
     known = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, rows.model, sources=rows.sources, csv_sep=csv_sep, **named)
+        known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
     tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
@@ -241,6 +243,7 @@ def report_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     id_column: str | None = None,
     show: Sequence[str] = (),
     title: str | None = None,
@@ -256,6 +259,7 @@ def report_files(
     """
     from labelsure.model._model_report import make_model_report
 
+    text = TextFormat(csv_sep, encoding)
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
         names = ", ".join(show_name(path)[1:-1] for path in paths)
@@ -279,11 +283,11 @@ def report_files(
             )
         fitted = ModelFile.find(model, trust).load()
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        frame, where = read_table(paths[0], csv_sep=csv_sep), show_name(paths[0])
-        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, columns=frame.columns, **named)
+        frame, where = read_table(paths[0], text=text), show_name(paths[0])
+        known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
         return make_model_report(fitted, [batch], title, open_cost, note)
-    rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
+    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
     chosen = sample_rows(rows.n_rows)
     batches, places = [], list[Any]()
     for part in rows.parts.values():
@@ -292,7 +296,7 @@ def report_files(
             places += own
     table = None
     if scored is not None:
-        table = _read_scored(scored, sep, csv_sep)
+        table = _read_scored(scored, sep, TextFormat(csv_sep))
     elif len(chosen) < rows.n_rows:
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
@@ -302,12 +306,13 @@ def report_files(
                 paths,
                 out,
                 csv_sep=csv_sep,
+                encoding=encoding,
                 n_jobs=n_jobs,
                 trust=trust,
                 progress=progress,
                 **lean,
             )
-            table = _read_scored(out, None, None)
+            table = _read_scored(out, None, TextFormat())
     if table is not None:
         _check_scored(rows.model, table, batches, places, scored)
     return make_model_report(rows.model, batches, title, open_cost, scored=table)
@@ -336,12 +341,12 @@ def _predict_some(
 ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
 
 
-def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.DataFrame:
+def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFrame:
     """Return the estimates and predictions that `score_files` wrote, by file and row."""
     import pandas as pd
 
     columns = ["file", "row", ESTIMATED, PREDICTED]
-    table = read_table(path, columns, csv_sep)
+    table = read_table(path, columns, text)
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise InputError(
@@ -421,6 +426,7 @@ def monitor_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     trust: Iterable[str] = (),
 ) -> MonitorTable:
     """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
@@ -434,14 +440,15 @@ def monitor_files(
     fitted = ModelFile.find(model, trust).load()
     reader = InputTable(fitted, id_column)
     columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
-    frame = read_table(inputs, columns, csv_sep)
+    text = TextFormat(csv_sep, encoding)
+    frame = read_table(inputs, columns, text)
     dates = _read_dates(frame, time)
     chunks = _cut_by_calendar(dates, every)
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, **named)
+        known = TrueLabels.read(truth, fitted, text=text, **named)
         entries, places = known.locate(frame, "the input")
         labels = {}
         for name, rows in chunks.items():

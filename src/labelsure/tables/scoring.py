@@ -29,8 +29,10 @@ from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
 from labelsure.saving import load
 from labelsure.tables.files import (
+    UNKNOWN,
     FileSlice,
     TableFile,
+    TextFormat,
     arrow_to_frame,
     find_lines,
     list_slices,
@@ -438,11 +440,11 @@ class Part:
 
 
 def list_parts(
-    inputs: Any, columns: Sequence[str] | None, csv_sep: str | None = None
+    inputs: Any, columns: Sequence[str] | None, text: TextFormat = UNKNOWN
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
     rows = min(PART_ROWS, FEWEST_PART_ROWS)
-    slices = list_slices(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
+    slices = list_slices(inputs, rows=rows, text=text, columns=columns)
     if not slices:
         raise DataError("The input must have at least one row, it has none.")
     n_total = sum(slice_.n_rows for slice_ in slices)
@@ -487,14 +489,14 @@ class FileRows:
         inputs: Any,
         *,
         id_column: str | None = None,
-        csv_sep: str | None = None,
+        text: TextFormat = UNKNOWN,
         trust: Iterable[str] = (),
         packed: bool = False,
     ) -> FileRows:
         """Load the model, so that what is wrong with it is said first, and cut the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
-        parts = list_parts(inputs, InputTable(fitted, id_column).columns, csv_sep)
+        parts = list_parts(inputs, InputTable(fitted, id_column).columns, text)
         names = {f"part-{part.number:05d}.parquet": part for part in parts}
         return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
 
@@ -802,6 +804,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     open_cost: float | None = None,
     spreadsheet_safe: bool = False,
     audit: int | None = None,
@@ -845,7 +848,7 @@ def score_files(
         model,
         inputs,
         id_column=id_column,
-        csv_sep=csv_sep,
+        text=TextFormat(csv_sep, encoding),
         trust=trust,
         packed=scheduler is not None,
     )
@@ -855,7 +858,13 @@ def score_files(
         "labelsure": __version__,
         "model": rows.file.checksum,
         "inputs": [list(file.state) for file in rows.files],
-        "settings": {**asdict(settings), "audit": audit, "seed": seed},
+        "settings": {
+            **asdict(settings),
+            "audit": audit,
+            "seed": seed,
+            "csv_sep": csv_sep,
+            "encoding": encoding,
+        },
     }
     text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
@@ -896,7 +905,7 @@ def score_files(
         kept: list[str] = []
         names = _finish_parts(results, notes, kept, len(tasks))
         if is_piped:
-            with open(path, "wb") as pipe:
+            with storage.open_stream(Path(path)) as pipe:
                 write_tables(_read_in_order(store, names, notes, list(tasks)), suffix, pipe, **text)
         else:
             for _ in names:
