@@ -15,9 +15,10 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import Chain, LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._rule_trellis import make_rule_trellis
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions._valid_labelsets import ValidLabelsets
 from labelsure.errors import InputError, TooLargeError, warn
 from labelsure.labelsets.label_rules import LabelRules

@@ -194,7 +194,7 @@ def few_labels_interval(
         )
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
     mean = known + float(rest.mean())
-    basis = f"{n_labelled:,} rows labelled, drawn at random"
+    basis = f"{n_labelled:,} rows labelled, assumed drawn at random"
     failures = float(((rest - rest.mean()) ** 2).sum())
     if failures >= MIN_FAILURES or n_labelled == n_samples:
         variance = (1 / n_labelled - 1 / n_samples) * float(rest.var(ddof=1))
@@ -229,7 +229,10 @@ def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tup
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
-    """Return which rows of a batch are labelled, and tp, fp, fn and tn of each."""
+    """Positions of the labelled rows in ascending order, and tp, fp, fn and tn of each.
+
+    In ascending order, so that a result does not depend on the order of the labelled rows.
+    """
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
             "`dist` must be a LabelsetDistribution with `Y_true` and `rows`, got "
@@ -241,7 +244,9 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
         rows = _find_rows(dist.index, Y_true)
     places = check_rows(rows, len(dist))
     truth = dist[places].align(Y_true, "Y_true")
-    return places, counts(truth, decisions[places])
+    order = np.argsort(places)
+    places = places[order]
+    return places, counts(truth[order], decisions[places])
 
 
 def _find_rows(index: Any, Y_true: Any) -> Indices:
@@ -267,6 +272,7 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
 def check_rows(rows: Any, n_samples: int) -> Indices:
     """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
+    places = places.astype(np.intp) if places.shape == (0,) else places
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, whole numbers from "

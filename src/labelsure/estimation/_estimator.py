@@ -29,6 +29,7 @@ from labelsure.estimation._batch_estimates import (
     mean_interval,
     read_few_labels,
 )
+from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
 from labelsure.estimation._label_estimates import (
     DensityRatios,
     LabelCalibration,
@@ -39,12 +40,13 @@ from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
     compare_views,
+    rank_excess,
     sample_rows,
+    warn_of_chosen_rows,
     warn_of_shift,
     weigh_by_inputs,
     weighted_interval,
 )
-from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import (
     ESTIMATED,
     ScoreTable,
@@ -216,7 +218,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.model_ = RidgeModel().fit(features, values)
         self.label_calibration_ = None
         if table.knows_labels:
-            warn_of_suspect_truth(table)
+            warn_if_truth_is_suspect(table)
             self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
             self.density_ratios_ = DensityRatios.fit(
                 table.marginals, np.asarray(table.truth), table.label_names
@@ -334,8 +336,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             return self._estimate_sums(sums, level=level, shift=shift, view=view)
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        estimated = self.model_.predict(features[places])
-        return self._estimate_labelled(sums, accuracy, estimated, level)
+        estimated = self.model_.predict(features)
+        warn_of_chosen_rows([rank_excess(estimated, places)])
+        return self._estimate_labelled(sums, accuracy, estimated[places], level)
 
     def _estimate_labelled(
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float

@@ -33,7 +33,13 @@ from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, read_few_labels
-from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
+from labelsure.estimation._shift import (
+    MAX_ROWS,
+    compare_means,
+    rank_excess,
+    sample_rows,
+    warn_of_chosen_rows,
+)
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import EXACT, check_empty, get_metric
@@ -169,6 +175,7 @@ def monitor(
     if bound is None and labelled:
         bound = _limit_calibration(judge, LIMIT_PARTS * part)
     gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
+    excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
         table, features = judge._read_batch(dist, Y_pred)
@@ -185,6 +192,7 @@ def monitor(
         n_labelled, accuracy = 0, np.nan
         if name in labelled:
             places, values = _read_labels(judge, dist, table, name, labelled.pop(name))
+            excesses.append(rank_excess(estimated, places))
             outcomes = gamblers.make_outcomes(values, estimated, places, seed=number)
             n_labelled, accuracy = len(places), float(outcomes.mean())
             gamblers.bet(outcomes)
@@ -197,6 +205,7 @@ def monitor(
         raise InputError(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
+    warn_of_chosen_rows(excesses)
     found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
     found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
     return found_table
@@ -379,9 +388,9 @@ def _limit_calibration(judge: Any, error: float) -> float:
 
 def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
     """Return the distributions of a chunk and what is judged; tables stay as they are."""
-    if hasattr(estimator, "accuracy_estimator_"):
-        dist, Y_pred = estimator._predict_all(chunk)
-        return keep_marginals(dist), Y_pred
+    if hasattr(estimator, "fitted_"):
+        found = estimator.fitted_.predictor.predict(chunk)
+        return keep_marginals(found.dist), found.decisions
     return keep_marginals(chunk), None
 
 

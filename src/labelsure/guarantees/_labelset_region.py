@@ -30,13 +30,13 @@ from labelsure.guarantees._policy import (
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import OPEN, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.metrics.mean_tests import ROUNDING
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDING = 1e-9  # of a product such as 10 * 0.9, which is not quite a whole number
 LEVEL = 0.95  # of the interval of the coverage that the message states
 
 

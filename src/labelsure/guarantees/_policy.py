@@ -20,7 +20,7 @@ from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
 from labelsure.labelsets.rows import OPEN, index_of
-from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest, wilson_interval
+from labelsure.metrics.mean_tests import MEAN_TESTS, ROUNDING, MeanTest, wilson_interval
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import check_level
 from labelsure.saving import Savable
@@ -104,6 +104,17 @@ def check_grid(grid: Any) -> Floats:
             "[0, 1]."
         )
     return thresholds
+
+
+def count_share(n_samples: int, share: float) -> int:
+    """Smallest number of rows that is at least a share of them.
+
+    Examples
+    --------
+    >>> count_share(100, 0.55), count_share(100, 0.551)
+    (55, 56)
+    """
+    return math.ceil(n_samples * share - ROUNDING)
 
 
 STARTS = (0.25, 0.0)
@@ -448,7 +459,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         scores, n = self.scores_, self.n_samples_
         if n == 0:
             raise InputError("A share needs at least one labelled row, got none.")
-        last = int(np.argsort(-scores, kind="stable")[math.ceil(self.share * n) - 1])  # type: ignore[operator]
+        last = int(np.argsort(-scores, kind="stable")[count_share(n, self.share) - 1])  # type: ignore[arg-type]
         threshold = float(scores[last])
         is_tied, is_above = scores == threshold, scores > threshold
         is_sample, referred = is_tied | is_above, ""
