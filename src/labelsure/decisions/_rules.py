@@ -21,7 +21,7 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
-from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.names import NamedLabelsets
 from labelsure.labelsets.rows import OPEN, make_sparse, to_names

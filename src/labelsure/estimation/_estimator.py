@@ -31,6 +31,7 @@ from labelsure.estimation._batch_estimates import (
     mean_interval,
     read_few_labels,
 )
+from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
 from labelsure.estimation._label_estimates import (
     DensityRatios,
     LabelCalibration,
@@ -48,7 +49,6 @@ from labelsure.estimation._shift import (
     weigh_by_inputs,
     weighted_interval,
 )
-from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import (
     ESTIMATED,
     ScoreTable,
@@ -239,7 +239,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.model_ = RidgeModel().fit(features, values, codes)
         self.label_calibration_ = None
         if table.knows_labels:
-            warn_of_suspect_truth(table)
+            warn_if_truth_is_suspect(table)
             self.label_calibration_ = LabelCalibration.fit(table, self.random_state, codes)
             self.density_ratios_ = DensityRatios.fit(table, codes)
         estimated = self._estimate_by_folds(features, values, codes)

@@ -26,7 +26,7 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
