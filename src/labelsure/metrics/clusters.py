@@ -84,3 +84,9 @@ def design_effect(residuals: Floats, clusters: Indices) -> float:
     # Both sums of squares are divided by their number less one: residuals have a mean.
     correction = len(sums) * (n_samples - 1) / ((len(sums) - 1) * n_samples)
     return max(1.0, correction * float((sums**2).sum()) / squares)
+
+
+def large_size(clusters: Indices) -> int:
+    """Return the size that nine of ten clusters do not exceed."""
+    sizes = np.unique(clusters, return_counts=True)[1]
+    return int(np.quantile(sizes, 0.9, method="inverted_cdf"))
