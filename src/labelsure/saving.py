@@ -40,7 +40,7 @@ _TYPES_BY_MODULE = {
         "VoteSmoothing"
     ),
     "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
-    "estimation._batch_estimates": "Estimate",
+    "estimation._batch_estimates": "Estimate Scatter",
     "estimation._diagnostics": "PredictComparison",
     "estimation._estimator": "AccuracyEstimator",
     "estimation._label_estimates": "DensityRatios LabelCalibration",

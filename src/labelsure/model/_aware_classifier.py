@@ -38,6 +38,7 @@ from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import count_rows
+from labelsure.metrics.clusters import large_size
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
 from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
 from labelsure.model._calibration import Calibrated, Calibration, CrossFitted, HeldOut, holds_out
@@ -258,7 +259,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Handed to the estimator's `fit`, the rows that belong to each part of the data; weights
             also to the recalibration.
         groups
-            (n,) the group of each row: rows of a group are never split.
+            (n,) the group of each row, where rows of a group depend on each other (ten photos of
+            one event). Groups are never split, and guarantees, intervals and folds count groups
+            instead of rows.
         Y_pred
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
@@ -301,7 +304,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         rows = calibrated.for_region
         if rows is None or len(rows) == 0 or (self.region is None and rows.dist.sparse_rows):
             return None
-        return self._make_region().fit(rows.dist, rows.truth)
+        return self._make_region().fit(rows.dist, rows.truth, clusters=rows.clusters)
 
     def _fit_guarantees(self, calibrated: Calibrated, region: LabelsetRegion | None) -> Fitted:
         """Fit accuracy estimator and policy to the calibration tables."""
@@ -314,7 +317,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         policy = self._make_policy()
         if policy is not None:
             realised = for_policy.accuracy(self.metric, self.empty)
-            policy.fit(estimator.predict(for_policy), realised)
+            if for_estimator.clusters is not None:
+                policy.max_cluster_size = large_size(for_estimator.clusters)
+            policy.fit(estimator.predict(for_policy), realised, clusters=for_policy.clusters)
         return Fitted(
             calibrated.predictor,
             estimator,

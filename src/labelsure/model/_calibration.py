@@ -44,6 +44,7 @@ from labelsure.model._training_data import (
     TrainingData,
     cut_by_groups,
     fit_clone,
+    fold_ends,
     hold_out,
     is_share,
     make_folds,
@@ -73,6 +74,8 @@ class CalibrationRows:
         The labelsets that the classifier was fitted to; None if it was fitted elsewhere.
     weights
         (n,) of these rows, or None.
+    clusters
+        (n,) numbers of the clusters of dependent rows, or None.
     """
 
     dist: LabelsetDistribution
@@ -80,6 +83,7 @@ class CalibrationRows:
     apart: Labelsets | None
     seen: LabelsetFrequencies | None
     weights: Floats | None = None
+    clusters: Indices | None = None
 
     def __len__(self) -> int:
         return len(self.dist)
@@ -87,7 +91,9 @@ class CalibrationRows:
     def __getitem__(self, rows: slice) -> CalibrationRows:
         apart = None if self.apart is None else self.apart[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return CalibrationRows(self.dist[rows], self.truth[rows], apart, self.seen, weights)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        dist, truth = self.dist[rows], self.truth[rows]
+        return CalibrationRows(dist, truth, apart, self.seen, weights, clusters)
 
     def cut_for_cache(self) -> Iterator[CalibrationRows]:
         """Yield rows of chains a few at a time, whose joints stay in the processor's cache."""
@@ -194,7 +200,8 @@ class Calibration(ABC):
         seen = None
         if training is not None:
             seen = LabelsetFrequencies.of(data.Y[training], data.labels.names)
-        return CalibrationRows(dist, data.Y[rows], apart, seen, data.weights(rows))
+        weights, clusters = data.weights(rows), data.clusters(rows)
+        return CalibrationRows(dist, data.Y[rows], apart, seen, weights, clusters)
 
     def tabulate(self, rows: CalibrationRows) -> ScoreTable:
         """Score table of predictions, with expected values under every metric."""
@@ -209,6 +216,7 @@ class Calibration(ABC):
                 metrics=metrics,
                 decision_rule=self.rule.name,
             )
+            table.clusters = some.clusters
             if dist is not some.dist:
                 table.replace_joint(some.dist)
             tables.append(table if rows.seen is None else rows.seen.add_to(table))
@@ -286,7 +294,7 @@ class HeldOut(Calibration):
         judged = rows[:n_first] if self.splits else rows
         tables = [self.tabulate(judged)]
         if found is not None and found.is_kept_ and n_first >= MIN_CROSS_FITTED:
-            ends = np.linspace(0, n_first, N_CROSS_FITS + 1).astype(int)
+            ends = fold_ends(held_out[:n_first], N_CROSS_FITS, data.groups)
             folds = [first[start:stop] for start, stop in pairwise(ends)]
             parts = [self.tabulate(part) for part in cross_recalibrate(found, folds)]
             if not self.splits:

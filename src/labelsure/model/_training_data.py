@@ -26,6 +26,7 @@ from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_values, read_groups
 from labelsure.labelsets.rows import count_rows, take_rows
+from labelsure.metrics.clusters import number_clusters
 from labelsure.model._inputs import InputColumns, as_batch
 from labelsure.model._predictor import Labels
 
@@ -112,6 +113,10 @@ class TrainingData:
         """Sample weights of some rows, None without any."""
         weights = self.params.get("sample_weight")
         return None if weights is None else np.asarray(weights)[rows]
+
+    def clusters(self, rows: Indices) -> Indices | None:
+        """Numbers of the groups of some rows, None without groups."""
+        return None if self.groups is None else number_clusters(read_groups(self.groups))[rows]
 
 
 def check_inner_model(model: Any) -> None:
@@ -251,3 +256,14 @@ def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
             "rows to split."
         )
     return int(ends[np.argmin(np.abs(ends - wanted))])
+
+
+def fold_ends(order: Indices, n_folds: int, groups: Any) -> Indices:
+    """Cut rows into folds of about equal size that cut no group; return their ends, from 0 on."""
+    wanted = np.linspace(0, len(order), n_folds + 1).astype(np.intp)
+    if groups is None:
+        return wanted
+    group = np.asarray(groups)[order]
+    possible = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
+    nearest = np.abs(possible[:, np.newaxis] - wanted).argmin(axis=0)
+    return np.unique(possible[nearest])
