@@ -1,4 +1,4 @@
-"""Coverage of intervals after cross-fitting and after holding out rows, for linear models and trees.
+"""Coverage of intervals after cross-fitting and after holding out, for linear models and trees.
 
     LABELSURE_DATA=folder python -m benchmarks.cross_fitting docs/evidence/cross_fitting.csv
 
@@ -72,3 +72,42 @@ def measure(model: Any, X: Any, Y: Any) -> list[tuple]:
             found = table.iloc[j][[name, f"{name}_low", f"{name}_high"]]
             rows.append((f"label {name}", values[j], *found))
     return rows
+
+
+def summarise(found: pd.DataFrame) -> pd.DataFrame:
+    """Return coverage, optimistic misses, bias and width by learner, cv and quantity."""
+    quantity = found["quantity"].str.replace(r"^label .*", "labels", regex=True)
+    found = found.assign(
+        quantity=quantity,
+        covered=(found["low"] <= found["truth"]) & (found["truth"] <= found["high"]),
+        optimistic=found["low"] > found["truth"],
+        bias=found["mean"] - found["truth"],
+        width=found["high"] - found["low"],
+    )
+    by = found.groupby(["learner", "cv", "quantity"], sort=False)
+    means = by[["covered", "optimistic", "bias", "width"]].mean().round(3)
+    means.insert(0, "cases", by.size())
+    return means.reset_index()
+
+
+def main(file: str) -> None:
+    """Measure, and write the table as it grows."""
+    warnings.simplefilter("ignore")
+    folder, rows = Path(os.environ["LABELSURE_DATA"]), []
+    for number in range(N_SPLITS):
+        for name in SETS:
+            data = load(name, folder)
+            for title in learners(number):
+                for cv in (0.4, 5):
+                    found = measure(*fit_split(data, title, cv, number))
+                    rows += [(name, title, str(cv), *row) for row in found]
+        frame = pd.DataFrame(rows, columns=COLUMNS)
+        summarise(frame).to_csv(file, index=False)
+        print(f"split {number}", file=sys.stderr, flush=True)
+    print(summarise(frame).to_string(index=False))
+
+
+COLUMNS = ["set", "learner", "cv", "quantity", "truth", "mean", "low", "high"]
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 import labelsure as ls
 from benchmarks.batches import KINDS, LARGEST_PART, SETS, Data, classifiers, load
+from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
 from labelsure.estimation._shift import compare_views
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
 
@@ -64,12 +65,12 @@ def measure(data: Data, number: int) -> list[tuple]:
     table = ScoreTable.from_distribution(keep_marginals(dist), metrics=list(METRICS))
     view = table._view(np.arange(len(Y)))
 
-    def fit(rows: NDArray[np.intp]) -> list[tuple[ls.AccuracyEstimator, Floats]]:
+    def fit(rows: NDArray[np.intp]) -> list[tuple[ls.AccuracyEstimator, RowEstimates]]:
         found = [ls.AccuracyEstimator(m, "full").fit(dist[rows], Y[rows]) for m in METRICS]
-        return [(judge, judge._read_batch(table, None)[1]) for judge in found]
+        return [(judge, judge.estimate_rows(table)) for judge in found]
 
     everything = fit(np.arange(len(Y)))
-    residuals = np.stack([judge.model_.predict(features) for judge, features in everything])
+    residuals = np.stack([of_all.accuracy for _, of_all in everything])
     residuals -= accuracy
     residuals -= residuals.mean(axis=1, keepdims=True)
     shifts = {"none": tilt(np.zeros(len(Y)), 0.0)}
@@ -86,7 +87,10 @@ def measure(data: Data, number: int) -> list[tuple]:
             for size in SIZES:
                 chosen = rng.choice(len(Y), size, p=chances)
                 test = compare_views(view.iloc[known], view.iloc[chosen])
-                said = [judge._estimate_sums(judge._sum_features(f[chosen])) for judge, f in judges]
+                said = [
+                    judge.estimate(BatchSummary(of_all.sums(chosen)), shift="ignore")
+                    for judge, of_all in judges
+                ]
                 truth = accuracy[:, chosen].mean(axis=1)
                 covered = [s.low <= t <= s.high for s, t in zip(said, truth, strict=True)]
                 rows.append(

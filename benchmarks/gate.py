@@ -16,6 +16,8 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ Floats = NDArray[np.float64]
 def train_network(X: Floats, Y: Floats, weight: float, rng: np.random.Generator) -> Any:
     """Return P(y = 1) as a function of X: one hidden layer, weighted cross-entropy, Adam."""
     sizes = (X.shape[1], 64, Y.shape[1])
-    params = [rng.normal(size=(a + 1, b)) / a**0.5 for a, b in zip(sizes, sizes[1:], strict=False)]
+    params = [rng.normal(size=(a + 1, b)) / a**0.5 for a, b in pairwise(sizes)]
     moments = [[np.zeros_like(p), np.zeros_like(p)] for p in params]
 
     def layers(rows: Floats) -> tuple[Floats, Floats]:
@@ -90,11 +92,11 @@ def models(X: Floats, Y: Floats, seed: int) -> dict[str, Callable[[Floats], Floa
     }
 
 
-def decide(dist: Any, metric: str, *, may_be_empty: bool) -> Any:
-    """Return the default decisions of `AccuracyAwareClassifier`."""
+def score_default(metric: str, may_be_empty: bool, dist: Any, Y_true: Any) -> Floats:
+    """Return the accuracy of each default decision of `AccuracyAwareClassifier`."""
     model = ls.AccuracyAwareClassifier(metric=metric)
     model.has_empty_, model.decision_ = may_be_empty, "best"
-    return model._decide_best(dist)
+    return ls.accuracy(Y_true, model._decide_best(dist), metric)
 
 
 def measure(data: Data, number: int) -> list[tuple]:
@@ -120,11 +122,7 @@ def measure(data: Data, number: int) -> list[tuple]:
             logs = found.transform(new).log_prob(later) - new.log_prob(later)
             may_be_empty = bool((truth.sum(axis=1) == 0).any())
             for metric in METRICS:
-
-                def score(some: Any, Y_true: Any, metric: str = metric) -> Floats:
-                    Y_pred = decide(some, metric, may_be_empty=may_be_empty)
-                    return ls.accuracy(Y_true, Y_pred, metric)
-
+                score = partial(score_default, metric, may_be_empty)
                 before = score(dist, truth)
                 own = score(found.transform(dist), truth) - before
                 by_others = np.concatenate(
@@ -173,8 +171,10 @@ def summarise(found: pd.DataFrame) -> pd.DataFrame:
             regret = np.maximum(gain, 0) - kept * gain
             harm = kept & (log < -0.01)
             rows.append(
-                (*key, len(part), rule, kept.mean(), (kept * gain).mean(), regret.mean())
-                + ((kept * log).mean(), harm.mean())
+                (
+                    *(*key, len(part), rule, kept.mean(), (kept * gain).mean(), regret.mean()),
+                    *((kept * log).mean(), harm.mean()),
+                )
             )
     columns = ["sets", "weighted", "rows", "metric", "fits", "rule", "kept", "accuracy gained"]
     columns += ["regret", "log-probability gained", "log-probability lower by .01"]

@@ -1,4 +1,4 @@
-"""How often unchanged streams raise an alarm, and after how many labels a fall of accuracy is found.
+"""False alarms of unchanged streams, and labels needed until a fall of accuracy is found.
 
     python -m benchmarks.monitoring docs/evidence/monitoring_falls.csv
 

@@ -45,7 +45,7 @@ def test_the_interval_is_students_around_the_mean_of_the_loops():
 
 
 def test_the_share_of_estimates_is_fixed_by_other_labels():
-    estimated, accuracy = ESTIMATOR._compare_estimates()
+    estimated, accuracy = ESTIMATOR.compare_estimates()
     expected = oracles.share_of_estimates(accuracy, estimated)
     assert_allclose(ESTIMATOR._share_of_estimates, expected, rtol=1e-9)
     assert 0.5 < expected <= 1
@@ -271,3 +271,18 @@ def test_two_classes_by_position_and_by_name():
     share = model.accuracy_estimator_._share_of_estimates
     expected = oracles.batch_mean(right * 1.0, estimates[rows], estimates, share)[0]
     assert_allclose(found.mean, expected)
+
+
+def test_the_order_of_labelled_rows_changes_nothing():
+    rng = np.random.default_rng(3)
+    rows = rng.choice(400, 30, replace=False)
+    found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
+    for _ in range(5):
+        other = rng.permutation(rows)
+        assert ESTIMATOR.estimate(BATCH, Y_true=TRUTH[other], rows=other) == found
+
+
+def test_no_labelled_rows():
+    for rows in ([], np.array([], dtype=int)):
+        with pytest.raises(ls.InputError, match="At least 10 rows must be labelled"):
+            ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:0], rows=rows)

@@ -38,7 +38,8 @@ from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import BatchSums, read_few_labels
+from labelsure.estimation._batch_estimates import read_few_labels
+from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._shift import (
     MAX_ROWS,
     compare_means,
@@ -186,11 +187,9 @@ def monitor(
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
-        table, features = judge._read_batch(dist, Y_pred)
-        model = judge._fitted_model()
-        estimated = model.predict(features)
-        sums = BatchSums.of(estimated, model.sum_slopes(features))
-        found = judge._estimate_sums(sums, level=level)
+        batch = judge.estimate_rows(dist, Y_pred)
+        table, estimated = batch.table, batch.accuracy
+        found = judge.estimate(BatchSummary(batch.sums()), level=level, shift="ignore")
         p_value, p_limit, moved = np.nan, np.nan, ""
         if known is not None:
             views.append(table._view(sample_rows(len(table))))
@@ -218,8 +217,8 @@ def monitor(
         )
     warn_of_chosen_rows(excesses)
     found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
-    attrs = {"quantity": judge._quantity, "level": level, "error": error, "limit": limit}
-    found_table.attrs = attrs
+    found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
+    found_table.attrs["limit"] = limit
     return found_table
 
 
@@ -401,12 +400,12 @@ def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
     Against each of 0.001, ..., 1, (1000,). That accuracy is above c is that 1 - accuracy is below
     1 - c.
     """
-    if not judge._can_compare:
+    if not judge.can_compare:
         raise InputError(
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
-    _, accuracy = judge._compare_estimates()
+    _, accuracy = judge.compare_estimates()
     gamblers = Gamblers(0.0)
     gamblers.bet(1 - accuracy, STAKED)
     return float(accuracy.mean()), gamblers.capitals[:-1][::-1]
@@ -414,9 +413,9 @@ def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
 
 def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
     """Return the distributions of a chunk and what is judged; tables stay as they are."""
-    if hasattr(estimator, "accuracy_estimator_"):
-        dist, Y_pred = estimator._predict_all(chunk)
-        return keep_marginals(dist), Y_pred
+    if hasattr(estimator, "fitted_"):
+        found = estimator.fitted_.predictor.predict(chunk)
+        return keep_marginals(found.dist), found.decisions
     return keep_marginals(chunk), None
 
 
@@ -425,9 +424,9 @@ def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame |
     judge = getattr(estimator, "accuracy_estimator_", estimator)
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
-        table = judge._read_batch(dist, Y_pred)[0]
+        table = judge.estimate_rows(dist, Y_pred).table
         return judge, table._view(sample_rows(len(table)))
-    return judge, judge._calibration_view() if judge._can_compare else None
+    return judge, judge._calibration_view() if judge.can_compare else None
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:
