@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simulated_population import random_dist
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, Scatter, mean_interval
 from labelsure.estimation._estimator import AccuracyEstimator
 
 DIST = random_dist(300)
@@ -55,7 +55,7 @@ def test_the_interval_is_that_of_the_loop(parts, ratio, n_fitted, fit_variance, 
     for part in parts:
         sums = sums + BatchSums.of(part, np.array([part.sum()]))
     whole = np.concatenate(parts)
-    found = mean_interval(sums, ratio, n_fitted, fit_variance, level)
+    found = mean_interval(sums, Scatter(ratio, n_fitted, n_fitted), fit_variance, level)
     expected = oracles_estimation.mean_interval(list(whole), ratio, n_fitted, fit_variance, level)
     assert [found.mean, found.low, found.high] == pytest.approx(expected, abs=1e-12)
     assert found.spread == pytest.approx(whole.std(), abs=1e-12)

@@ -700,6 +700,6 @@ def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     colours = ["none", "red"] * 90
     rows = [f"{colour},{i % 2},{i % 3 % 2}" for i, colour in enumerate(colours)]
     path.write_bytes("\n".join(["caf\u00e9,x,y", *rows]).encode("latin-1"))
-    data = ls.read_dataset(path, labels=["x", "y"])
-    model = train_model(path, labels="x,y", classifier="br")
+    data = ls.read_dataset(path, labels=["x", "y"], encoding="latin-1")
+    model = train_model(path, labels="x,y", classifier="br", encoding="latin-1")
     assert set(data.X.iloc[:, 0]) == set(model.estimator_[0].convert(data.X)["caf\u00e9"])

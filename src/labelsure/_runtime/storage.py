@@ -355,14 +355,6 @@ def ask_store(address: str, ask: Callable[[], Any]) -> Any:
         ) from error
 
 
-def decode(content: bytes) -> str:
-    """Return text that is UTF-8, or else Latin-1, in which the field's older files are written."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
 def first_line(error: object) -> str:
     """Return the first line of another library's message, without its full stop."""
     lines = str(error).strip().splitlines()

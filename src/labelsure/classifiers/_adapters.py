@@ -45,7 +45,7 @@ from labelsure.classifiers._predictor import (
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._probabilities import (
@@ -55,6 +55,7 @@ from labelsure.distributions._probabilities import (
     clip_certain,
     without_gradient,
 )
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.labelsets.answers import are_answers, are_scores, read_scores
 from labelsure.labelsets.names import (

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
 from labelsure.labelsets.rows import (

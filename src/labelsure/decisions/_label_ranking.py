@@ -10,8 +10,8 @@ from scipy import sparse
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions._probabilities import as_floats
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import read_rows
 

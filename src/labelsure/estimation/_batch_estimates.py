@@ -147,24 +147,52 @@ class BatchSums:
         )
 
 
-def mean_interval(
-    sums: BatchSums, ratio: float, n_fitted: int, fit_variance: float, level: float
-) -> Estimate:
+MIN_CLUSTERS = 10
+"""Clusters of dependent calibration rows: fewer do not show how much their rows share."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How calibration accuracies scatter around estimates that were fitted to others.
+
+    Parameters
+    ----------
+    ratio
+        Variance of an accuracy relative to p(1 - p) of its estimate p.
+    n_rows, n_clusters
+        Calibration rows, and clusters of dependent rows; equal for independent rows.
+    design_effect
+        Variance of a mean relative to that of as many independent rows.
+    """
+
+    ratio: float
+    n_rows: int
+    n_clusters: int
+    design_effect: float = 1.0
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the clusters are too few for an interval."""
+        return self.n_clusters < min(MIN_CLUSTERS, self.n_rows)
+
+
+def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level: float) -> Estimate:
     """Return the mean of the estimates with an interval for the batch's mean accuracy.
 
-    Accuracies scatter around their estimates by `ratio` times a coin's variance p(1 - p), measured
-    on `n_fitted` rows. Each p is moved off the edges as by one success and one failure more: n
-    successes of n do not prove certainty.
+    Each estimate p is moved off the edges as by one success and one failure more: n successes of n
+    do not prove certainty. Rows of a batch depend on each other as those of the calibration set.
     """
     check_level(level)
-    n_samples = sums.n_samples
+    n_samples, n_fitted = sums.n_samples, scatter.n_clusters
     coins = (n_fitted**2 * sums.coins / n_samples + n_fitted + 1) / (n_fitted + 2) ** 2
-    single = ratio * coins
+    single = scatter.ratio * coins
     # A mean cannot be known better than from as many rows as were fitted to.
-    variance = single / n_samples + max(fit_variance, single / n_fitted)
+    of_fit = max(fit_variance, single * scatter.design_effect / scatter.n_rows)
+    variance = single * min(scatter.design_effect, n_samples) / n_samples + of_fit
     mean = sums.total / n_samples
     # The variance itself is estimated, from as many residuals.
     margin = float(stdtrit(max(n_fitted - 1, 1), (1 + level) / 2)) * variance**0.5
+    margin = 1.0 if scatter.too_few else margin
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread)

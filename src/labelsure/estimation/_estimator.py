@@ -23,12 +23,15 @@ from labelsure.estimation._accuracy_model import (
     feature_matrix,
 )
 from labelsure.estimation._batch_estimates import (
+    MIN_CLUSTERS,
     BatchSums,
     Estimate,
+    Scatter,
     few_labels_interval,
     mean_interval,
     read_few_labels,
 )
+from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
 from labelsure.estimation._label_estimates import (
     DensityRatios,
     LabelCalibration,
@@ -46,7 +49,6 @@ from labelsure.estimation._shift import (
     weigh_by_inputs,
     weighted_interval,
 )
-from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import (
     ESTIMATED,
     ScoreTable,
@@ -54,6 +56,12 @@ from labelsure.estimation.score_table import (
     keep_marginals,
 )
 from labelsure.labelsets.rows import differing_rows
+from labelsure.metrics.clusters import (
+    design_effect,
+    first_rows,
+    number_clusters,
+    read_clusters,
+)
 from labelsure.metrics.mean_tests import dispersion_ratio
 from labelsure.metrics.registry import EXACT, PRECISION, RECALL, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
@@ -170,7 +178,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(
-        self, dist: Any, Y_true: Any = None, Y_pred: Any = None, *, Y_train: Any = None
+        self,
+        dist: Any,
+        Y_true: Any = None,
+        Y_pred: Any = None,
+        *,
+        Y_train: Any = None,
+        clusters: Any = None,
     ) -> Self:
         """Fit to predictions whose truth is known, on data that the classifier has not seen.
 
@@ -187,12 +201,18 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             (m, L) labelsets of the rows that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
             (`docs/dev/features.md`).
+        clusters
+            (n,) the cluster of each row, where rows depend on each other (ten photos of one event):
+            intervals then count clusters, and batches are taken to be clustered alike.
         """
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         names = check_features("full" if self.features is None else self.features)
         table = self._read_table(dist, Y_pred, names, Y_true)
         seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
         table = table if seen is None else seen.add_to(table)
+        if clusters is not None:
+            table = table.with_columns({})
+            table.clusters = read_clusters(clusters, table.index, len(table), "`dist`")
         if self.features is None and table.knows_frequencies:
             names = check_features("sharp")
         if FREQUENCY in names and not table.knows_frequencies:
@@ -215,28 +235,30 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         features = feature_matrix(table, names, metric, empty)
         self.labelset_frequencies_, self.features_ = seen, names
         self.decision_ = table.decision_rule or "given"
-        self.model_ = RidgeModel().fit(features, values)
+        codes = np.arange(len(table)) if table.clusters is None else number_clusters(table.clusters)
+        self.model_ = RidgeModel().fit(features, values, codes)
         self.label_calibration_ = None
         if table.knows_labels:
-            warn_of_suspect_truth(table)
-            self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
-            self.density_ratios_ = DensityRatios.fit(
-                table.marginals, np.asarray(table.truth), table.label_names
-            )
-        estimated = self._estimate_by_folds(features, values)
+            warn_if_truth_is_suspect(table)
+            self.label_calibration_ = LabelCalibration.fit(table, self.random_state, codes)
+            self.density_ratios_ = DensityRatios.fit(table, codes)
+        estimated = self._estimate_by_folds(features, values, codes)
         self.calibration_ = table._keep(estimated)
         # Around estimates that learned from them, accuracies scatter less than those to come will.
         coins, residuals = estimated * (1 - estimated), (values - estimated) ** 2
-        self.dispersion_ = float(dispersion_ratio(coins.sum(), residuals.sum()))
+        ratio = float(dispersion_ratio(coins.sum(), residuals.sum()))
+        effect = design_effect(values - estimated, codes)
+        self.scatter_ = Scatter(ratio, len(table), int(codes.max()) + 1, effect)
         self.reference_ = self._estimate_sums(self._sum_features(features))
         return self
 
-    def _estimate_by_folds(self, features: Floats, values: Floats) -> Floats:
-        """Return the estimate of each row by a model that was fitted to others, (n,)."""
-        if len(values) < MIN_FOLDED:
+    def _estimate_by_folds(self, features: Floats, values: Floats, clusters: Indices) -> Floats:
+        """Return the estimate of each row by a model that was fitted to other clusters, (n,)."""
+        n_clusters = int(clusters.max()) + 1
+        if n_clusters < MIN_FOLDED:
             return self.model_.predict(features)
-        folds = np.arange(len(values)) % N_FOLDS
-        folds = make_generator(self.random_state).permutation(folds)
+        folds = make_generator(self.random_state).permutation(np.arange(n_clusters) % N_FOLDS)
+        folds = folds[clusters]
         by_others = np.empty(len(values))
         for fold in range(N_FOLDS):
             is_own = folds == fold
@@ -358,7 +380,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _basis(self) -> str:
         """What an estimate without weights and labels rests on."""
         rows = "held-out" if self._can_compare else "out-of-fold"
-        return f"calibrated on {len(self.calibration_):,} {rows} rows"
+        basis = f"calibrated on {len(self.calibration_):,} {rows} rows"
+        if self.calibration_.clusters is None:
+            return basis
+        few = ", too few for an interval" if self.scatter_.too_few else ""
+        return f"{basis} in {self.scatter_.n_clusters:,} clusters{few}"
 
     def _compare_estimates(self) -> tuple[Floats, Floats]:
         """Return estimated and actual accuracies of the calibration set."""
@@ -394,7 +420,16 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _calibration_view(self) -> pd.DataFrame:
         """Return what is compared of the calibration set, of at most 2,000 rows."""
-        return self.calibration_._view(sample_rows(len(self.calibration_)))
+        rows = self._independent_rows()
+        return self.calibration_._view(rows[sample_rows(len(rows))])
+
+    def _independent_rows(self) -> Indices:
+        """Positions of calibration rows that are independent: a random one of each cluster."""
+        clusters, n_rows = self.calibration_.clusters, len(self.calibration_)
+        if clusters is None:
+            return np.arange(n_rows)
+        order = make_generator(0).permutation(n_rows)
+        return np.sort(order[first_rows(clusters[order], 1)])
 
     def _estimate_sums(
         self,
@@ -408,14 +443,18 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if sums.n_samples == 0:
             raise InputError("A batch must hold at least one row, got none.")
         if shift == "weighted" and view is not None:
+            if self.calibration_.clusters is not None:
+                raise InputError(
+                    '`shift="weighted"` needs independent calibration rows, got clusters of them. '
+                    "Label some rows of the batch, drawn at random, and pass `rows` and `Y_true`."
+                )
             weights = weigh_by_inputs(self._calibration_view(), view)
             estimated, accuracy = self._compare_estimates()
             residuals = (accuracy - estimated)[sample_rows(len(accuracy))]
             found = weighted_interval(sums, residuals, weights, level)
             return replace(found, quantity=self._quantity)
         fit_variance = self.model_.mean_variance(sums.slopes / sums.n_samples)
-        n_fitted = len(self.calibration_)
-        found = mean_interval(sums, self.dispersion_, n_fitted, fit_variance, level)
+        found = mean_interval(sums, self.scatter_, fit_variance, level)
         found = replace(found, quantity=self._quantity, basis=self._basis)
         return self._with_shift(found, view) if shift == "test" else found
 
@@ -521,6 +560,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:
         """Return what was learned about the labels of a batch, and its score table."""
         known = check_labels_are_known(dist, self.label_calibration_)
+        if self.scatter_.too_few:
+            raise InputError(
+                f"Estimates of single labels need at least {MIN_CLUSTERS} clusters of calibration "
+                f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
+            )
         table = self._read_table(dist, Y_pred, ())
         self._check_decisions(table)
         return known, table

@@ -505,10 +505,10 @@ def shift_test(
     P(c)             0.31   0.60      0.39
     n_expected       1.01   1.29      0.21
     """
-    owner = getattr(reference, "accuracy_estimator_", None)
-    if owner is not None:
-        batch, Y_pred = reference._predict_all(batch)
-        reference = owner
+    fitted = getattr(reference, "fitted_", None)
+    if fitted is not None:
+        found = fitted.predictor.predict(batch)
+        batch, Y_pred, reference = found.dist, found.decisions, fitted.accuracy_estimator
     if hasattr(reference, "calibration_"):
         if not reference._can_compare:
             raise InputError(
@@ -519,13 +519,13 @@ def shift_test(
         known, other = reference._calibration_view(), reference._view(batch, Y_pred)
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
-    found = compare_views(known, other, random_state)
-    if found is None:
+    test = compare_views(known, other, random_state)
+    if test is None:
         raise InputError(
             f"Reference and batch must have at least {MIN_ROWS} rows each to be compared, got "
             f"{len(known)} and {len(other)}."
         )
-    return found
+    return test
 
 
 def _read_view(source: Any, Y_pred: Any) -> pd.DataFrame:

@@ -388,9 +388,9 @@ def _limit_calibration(judge: Any, error: float) -> float:
 
 def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
     """Return the distributions of a chunk and what is judged; tables stay as they are."""
-    if hasattr(estimator, "accuracy_estimator_"):
-        dist, Y_pred = estimator._predict_all(chunk)
-        return keep_marginals(dist), Y_pred
+    if hasattr(estimator, "fitted_"):
+        found = estimator.fitted_.predictor.predict(chunk)
+        return keep_marginals(found.dist), found.decisions
     return keep_marginals(chunk), None
 
 

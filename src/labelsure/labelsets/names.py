@@ -519,7 +519,7 @@ def list_some(names: Sequence[str]) -> str:
     return list_names([repr(name) for name in names])
 
 
-def read_groups(groups: Any) -> NDArray[np.str_]:
+def read_groups(groups: Any, name: str = "groups") -> NDArray[np.str_]:
     """Return groups as names, or say which instance has none."""
     import pandas as pd
 
@@ -527,7 +527,7 @@ def read_groups(groups: Any) -> NDArray[np.str_]:
     missing = np.flatnonzero(pd.isna(values))
     if missing.size:
         raise InputError(
-            f"`groups` must name the group of each instance, got none in row {missing[0]}."
+            f"`{name}` must name the {name[:-1]} of each instance, got none in row {missing[0]}."
         )
     return values.astype(str)
 

@@ -13,14 +13,15 @@ from labelsure._runtime.typing import Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
-from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import to_names
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.metrics.registry import get_metric
+from labelsure.model._decision_rules import predict_labelsets
+from labelsure.model._fitted import Fitted
+from labelsure.model._predictor import Predictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,15 +186,10 @@ class Assessment:
 
 
 def assess_predictions(
-    model: Any,
-    dist: LabelsetDistribution,
-    Y_pred: Labelsets | None,
-    k: int = 0,
-    *,
-    tests_shift: bool = True,
+    fitted: Fitted, predictions: Predictions, X: Any, k: int = 0, *, tests_shift: bool = True
 ) -> Assessment:
-    """Return predictions with what a fitted model says of them, in one sweep."""
-    estimator: AccuracyEstimator = model.accuracy_estimator_
+    """Assessment of a batch of predictions for X, in one sweep."""
+    estimator, dist = fitted.accuracy_estimator, predictions.dist
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.with_engine(keep_top=n_shown)
@@ -201,9 +197,16 @@ def assess_predictions(
     if compares and not n_shown:
         dist = keep_marginals(dist)
     table = ScoreTable.from_distribution(
-        dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
+        dist,
+        Y_pred=predictions.decisions,
+        metrics=[estimator.metric],
+        decision_rule=estimator.decision_,
     )
-    found = assess_table(model, dist, table)
+    found = assess_table(fitted, dist, table)
+    if fitted.comparison.differs:
+        predictor = fitted.predictor
+        own = predict_labelsets(predictor.estimator, predictor.inputs.read(X), dist)
+        found = replace(found, own=own)
     if not tests_shift:
         return found
     view = estimator._view_table(table) if compares else None
@@ -211,10 +214,9 @@ def assess_predictions(
     return replace(found, shift=test, untested=untested)
 
 
-def assess_table(model: Any, dist: LabelsetDistribution, table: ScoreTable) -> Assessment:
-    """Return what a fitted model says of predictions in a score table."""
-    estimator: AccuracyEstimator = model.accuracy_estimator_
-    policy: AcceptPolicy | None = model.policy_
+def assess_table(fitted: Fitted, dist: LabelsetDistribution, table: ScoreTable) -> Assessment:
+    """Assessment of the predictions in a score table."""
+    estimator, policy = fitted.accuracy_estimator, fitted.policy
     estimated = estimator.predict(table)
     accepted = None if policy is None else policy.accept(estimated)
     return Assessment(
@@ -224,9 +226,9 @@ def assess_table(model: Any, dist: LabelsetDistribution, table: ScoreTable) -> A
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
-        None if model.region is None else model.region_.predict(dist),
-        judged=model.judged_,
-        metric=get_metric(model.metric).title,
+        fitted.region.predict(dist) if fitted.region is not None and fitted.shows_region else None,
+        judged=fitted.predictor.rule.title,
+        metric=fitted.metric.title,
     )
 
 

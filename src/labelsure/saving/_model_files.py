@@ -52,7 +52,22 @@ COMPRESSION_LEVEL = 1
 JOINED_NAMES = "names in one text"
 
 
-class Savable:
+class CompactState:
+    """Parts of saved models: registered metrics are kept by name, very many names as one text."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, registered metrics by name and very many names as one text."""
+        state = {name: _join_names(value) for name, value in vars(self).items()}
+        if "metric" in state:
+            state["metric"] = _name_metric(state["metric"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` returned."""
+        vars(self).update({name: _split_names(value) for name, value in state.items()})
+
+
+class Savable(CompactState):
     """What can be saved once it is fitted, and loaded by `labelsure.load`.
 
     `OWN_TYPES` of `_schema` has every such class.
@@ -80,17 +95,6 @@ class Savable:
                 f"The file {str(path)!r} cannot be written: {reason}. Choose an existing folder "
                 "that you may write to."
             ) from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, registered metrics by name and very many names as one text."""
-        state = {name: _join_names(value) for name, value in vars(self).items()}
-        if "metric" in state:
-            state["metric"] = _name_metric(state["metric"])
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what `__getstate__` returned."""
-        vars(self).update({name: _split_names(value) for name, value in state.items()})
 
 
 def _join_names(value: Any) -> Any:

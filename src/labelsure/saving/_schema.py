@@ -28,7 +28,8 @@ _TYPES_BY_MODULE = {
         "VoteSmoothing"
     ),
     "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
-    "estimation._batch_estimates": "Estimate",
+    "estimation._batch_estimates": "Estimate Scatter",
+    "estimation._diagnostics": "PredictComparison",
     "estimation._estimator": "AccuracyEstimator",
     "estimation._label_estimates": "DensityRatios LabelCalibration",
     "estimation.score_table": "ScoreTable",
@@ -36,7 +37,11 @@ _TYPES_BY_MODULE = {
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
+    "model._decision_rules": "Best Given Mode OwnPredict Thresholds",
+    "model._fitted": "Fitted",
+    "model._inputs": "InputColumns",
     "model._model_card": "ModelCard",
+    "model._predictor": "Labels Predictor",
     "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 

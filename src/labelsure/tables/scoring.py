@@ -27,10 +27,13 @@ from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
+from labelsure.model._predictor import Predictions
 from labelsure.saving import load
 from labelsure.tables.files import (
+    UNKNOWN,
     FileSlice,
     TableFile,
+    TextFormat,
     arrow_to_frame,
     find_lines,
     list_slices,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.model._assessment import Assessment
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
@@ -349,7 +353,7 @@ class FrameScorer:
                 is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
                 id_type = pa.uint64() if is_unsigned else pa.int64()
             columns.insert(0, ("id", id_type))
-        if model.own_differs_:
+        if model.fitted_.comparison.differs:
             columns.append(("own_predicted", names))
         if model.region is not None:
             columns += [("certain", names), ("possible", names)]
@@ -438,11 +442,11 @@ class Part:
 
 
 def list_parts(
-    inputs: Any, columns: Sequence[str] | None, csv_sep: str | None = None
+    inputs: Any, columns: Sequence[str] | None, text: TextFormat = UNKNOWN
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
     rows = min(PART_ROWS, FEWEST_PART_ROWS)
-    slices = list_slices(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
+    slices = list_slices(inputs, rows=rows, text=text, columns=columns)
     if not slices:
         raise DataError("The input must have at least one row, it has none.")
     n_total = sum(slice_.n_rows for slice_ in slices)
@@ -487,14 +491,14 @@ class FileRows:
         inputs: Any,
         *,
         id_column: str | None = None,
-        csv_sep: str | None = None,
+        text: TextFormat = UNKNOWN,
         trust: Iterable[str] = (),
         packed: bool = False,
     ) -> FileRows:
         """Load the model, so that what is wrong with it is said first, and cut the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
-        parts = list_parts(inputs, InputTable(fitted, id_column).columns, csv_sep)
+        parts = list_parts(inputs, InputTable(fitted, id_column).columns, text)
         names = {f"part-{part.number:05d}.parquet": part for part in parts}
         return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
 
@@ -664,13 +668,13 @@ def _plain_records(frame: pd.DataFrame) -> Any:
 
 
 def view_rows(
-    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices
+    estimator: AccuracyEstimator, predictions: Predictions, rows: Indices
 ) -> pd.DataFrame | None:
     """Return what is compared of some rows of a batch with the calibration set, if it can be."""
-    estimator = model.accuracy_estimator_
     if not len(rows) or not estimator._can_compare:
         return None
-    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows])
+    some = predictions[rows]
+    return estimator._view(some.dist, some.decisions)
 
 
 def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
@@ -725,7 +729,8 @@ def score_part(
             table = table.add_column(place, column, values)
         tables.append(table.replace_schema_metadata(None))
         viewed = np.flatnonzero(np.isin(some.positions, compared))
-        views.append(view_rows(model, found.distribution, found.Y_pred, viewed))
+        predictions = Predictions(found.distribution, found.Y_pred)
+        views.append(view_rows(model.accuracy_estimator_, predictions, viewed))
         unseen |= scorer.inputs.find_unseen(some.X)
         odd += scorer.inputs.count_odd_answers(some.rows)
     table, view = pa.concat_tables(tables) if tables else None, join_views(views)
@@ -802,6 +807,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     open_cost: float | None = None,
     spreadsheet_safe: bool = False,
     audit: int | None = None,
@@ -845,7 +851,7 @@ def score_files(
         model,
         inputs,
         id_column=id_column,
-        csv_sep=csv_sep,
+        text=TextFormat(csv_sep, encoding),
         trust=trust,
         packed=scheduler is not None,
     )
@@ -855,7 +861,13 @@ def score_files(
         "labelsure": __version__,
         "model": rows.file.checksum,
         "inputs": [list(file.state) for file in rows.files],
-        "settings": {**asdict(settings), "audit": audit, "seed": seed},
+        "settings": {
+            **asdict(settings),
+            "audit": audit,
+            "seed": seed,
+            "csv_sep": csv_sep,
+            "encoding": encoding,
+        },
     }
     text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
