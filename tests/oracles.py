@@ -131,8 +131,16 @@ def marginals(P):
 
 
 def top(P, k):
-    """The k most probable labelsets, of equal ones the lowest code first, and probabilities."""
-    codes = sorted(range(len(P)), key=lambda code: (-P[code], code))[:k]
+    """The k most probable labelsets, of equal ones the lowest code first, and probabilities.
+
+    Probabilities are equal that differ by rounding alone: the next labelset is the first that is
+    within 1e-12 of the largest that is left.
+    """
+    left, codes = list(range(len(P))), []
+    for _ in range(k):
+        largest = max(P[code] for code in left)
+        codes.append(next(code for code in left if P[code] >= largest * (1 - 1e-12)))
+        left.remove(codes[-1])
     labelsets = all_labelsets(n_labels_of(P))
     return [labelsets[code] for code in codes], [P[code] for code in codes]
 

@@ -158,7 +158,7 @@ def binomial_bound(n_ones, n, error):
             low = middle
         else:
             high = middle
-    return low
+    return math.floor(1000 * low + 1e-9) / 1000  # rounded down to three digits
 
 
 def sequences(p_values, starts, level):

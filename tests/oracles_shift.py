@@ -82,3 +82,13 @@ def batch_mean(accuracy, estimated, everything, share):
     rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
     variance = (1 / n - 1 / N) * _covariance(rest, rest, n - 1)
     return share * _mean(everything) + _mean(rest), variance**0.5
+
+
+def sum_of_ranks(values, rows):
+    """The sum of the ranks of some values among all; equal values share their mean rank."""
+    total = 0.0
+    for row in rows:
+        below = sum(value < values[row] for value in values)
+        equal = sum(value == values[row] for value in values)
+        total += below + (equal + 1) / 2
+    return total

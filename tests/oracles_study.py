@@ -61,36 +61,46 @@ def interval_over_repeats(values, test_to_training):
     return mean, mean - reach, mean + reach
 
 
-def verdict(sign, intervals):
-    """What intervals say of numbers that should be above 0, below it, or consistent with it."""
-    where = []
-    for low, high in intervals:
-        if low > 0:
-            where.append(1)
-        elif high < 0:
-            where.append(-1)
-        else:
-            where.append(0)
-    for side in where:
-        if side != 0 and side != sign:
-            return "does not hold"
-    for side in where:
-        if side != sign:
-            return "undecided"
+def claim_holds(sign, estimate, p, level, bound):
+    """Whether a number is as the paper says: above a bound, below it, or no evidence of either."""
+    if math.isnan(estimate):
+        return False
+    if sign == 0 and level == 1:
+        return estimate == bound
+    if sign == 0:
+        return not p < level
+    if sign == 1 and not estimate > bound:
+        return False
+    if sign == -1 and not estimate < bound:
+        return False
+    if level == 1:
+        return True
+    return p < level
+
+
+def verdict(claims):
+    """The verdict on claims (sign, estimate, p, level, bound)."""
+    n_known = 0
+    for claim in claims:
+        if not math.isnan(claim[1]):
+            n_known += 1
+            if not claim_holds(*claim):
+                return "does not hold"
+    if n_known == 0:
+        return "not applicable"
+    if n_known < len(claims):
+        return "undecided"
     return "holds"
 
 
-def error_of_models(rows):
-    """Mean |estimated - accuracy| of each model in each halving, weighted by instances.
-
-    Rows are model, halving, instances, estimated, accuracy.
-    """
-    sums, counts = {}, {}
-    for model, halving, n, estimated, accuracy in rows:
-        key = model, halving
-        sums[key] = sums.get(key, 0.0) + n * abs(estimated - accuracy)
-        counts[key] = counts.get(key, 0) + n
-    return {key: sums[key] / counts[key] for key in sums}
+def stable(sign, bound, values, test_to_training):
+    """Whether the interval over splits leaves the sign."""
+    if len(values) < 2:
+        return "one split"
+    _, low, high = interval_over_repeats(values, test_to_training)
+    if sign == 0:
+        return "yes" if low <= bound and high >= bound else "no"
+    return "yes" if low > bound or high < bound else "no"
 
 
 def prediction_interval(values):
@@ -112,3 +122,14 @@ def ranks(values):
 
 def spearman(x, y):
     return pearson_r(ranks(x), ranks(y))
+
+
+def errors_of_intervals(rows):
+    """Mean distance of the middle of actual accuracy from that of estimates, by model."""
+    gaps = {}
+    for row in rows:
+        if not math.isnan(row["low"]):
+            actual = (row["low"] + row["high"]) / 2
+            estimated = (row["predicted_low"] + row["predicted_high"]) / 2
+            gaps.setdefault(row["model"], []).append(abs(actual - estimated))
+    return {model: sum(some) / len(some) for model, some in gaps.items()}

@@ -49,11 +49,15 @@ def fit_policy(**settings):
     return ls.AcceptPolicy(**settings).fit(score, (rng.uniform(size=2000) < score).astype(float))
 
 
-def fit_aware(**settings):
+def fit_aware(Y_pred=None, **settings):
     model = ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), "hamming", 0.3, cv=0.5, random_state=0, **settings
     )
-    return model.fit(X, Y)
+    return model.fit(X, Y, Y_pred=Y_pred)
+
+
+def fit_thresholds():
+    return ls.LabelThresholds("each").fit(ls.IndependentLabels(P), TRUTH)
 
 
 TABLE = pd.DataFrame(
@@ -115,7 +119,11 @@ MAKERS = {
     ),
     "VoteSmoothing": lambda: ls.classifiers.VoteSmoothing(gate=False).fit(VOTES, TRUTH),
     "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
-    "LabelThresholds": lambda: ls.LabelThresholds("each").fit(ls.IndependentLabels(P), TRUTH),
+    "LabelThresholds": fit_thresholds,
+    "judges the mode": lambda: fit_aware(decision="mode"),
+    "judges its own predict": lambda: fit_aware(decision="predict"),
+    "judges thresholds": lambda: fit_aware(decision=fit_thresholds()),
+    "judges given predictions": lambda: fit_aware(Y),
     "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
     "with a region": lambda: fit_aware(region=0.8),
@@ -161,9 +169,12 @@ def answers(model):
         listed = SPARSE.listed_marginals()
         return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
-    found = [model.predict(features), model.predict_proba(features)]
+    found = [model.predict_proba(features)]
+    given = Y if getattr(model, "decision_", "") == "given" else None
+    if given is None:
+        found.append(model.predict(features))
     if isinstance(model, ls.AccuracyAwareClassifier):
-        found.append(model.predict_accuracy(features))
+        found.append(model.predict_accuracy(features, Y_pred=given))
     return found
 
 

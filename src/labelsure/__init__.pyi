@@ -37,10 +37,11 @@ from labelsure.distributions._base import LabelsetDistribution as LabelsetDistri
 from labelsure.distributions._base import confidence as confidence
 from labelsure.distributions._dense import DenseDistribution as DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels as IndependentLabels
-from labelsure.distributions._independent_labels import (
+from labelsure.distributions._labelset_table import LabelsetTable as LabelsetTable
+from labelsure.distributions._sparse_labels import (
     SparseIndependentLabels as SparseIndependentLabels,
 )
-from labelsure.distributions._labelset_table import LabelsetTable as LabelsetTable
+from labelsure.distributions.constraints import LabelConstraints as LabelConstraints
 from labelsure.errors import DataError as DataError
 from labelsure.errors import InputError as InputError
 from labelsure.errors import LabelsureError as LabelsureError

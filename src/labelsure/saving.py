@@ -40,7 +40,8 @@ _TYPES_BY_MODULE = {
         "VoteSmoothing"
     ),
     "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
-    "estimation._batch_estimates": "Estimate",
+    "estimation._batch_estimates": "Estimate Scatter",
+    "estimation._diagnostics": "PredictComparison",
     "estimation._estimator": "AccuracyEstimator",
     "estimation._label_estimates": "DensityRatios LabelCalibration",
     "estimation.score_table": "ScoreTable",
@@ -48,7 +49,11 @@ _TYPES_BY_MODULE = {
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
     "model._aware_classifier": "AccuracyAwareClassifier",
+    "model._decision_rules": "Best Given Mode OwnPredict Thresholds",
+    "model._fitted": "Fitted",
+    "model._inputs": "InputColumns",
     "model._model_card": "ModelCard",
+    "model._predictor": "Labels Predictor",
     "tables.inputs": "ColumnRole PredictionColumns TableColumns",
 }
 
@@ -92,7 +97,22 @@ TREE = "sklearn.tree._tree.Tree"
 JOINED_NAMES = "names in one text"
 
 
-class Savable:
+class CompactState:
+    """Parts of saved models: registered metrics are kept by name, very many names as one text."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, registered metrics by name and very many names as one text."""
+        state = {name: _join_names(value) for name, value in vars(self).items()}
+        if "metric" in state:
+            state["metric"] = _name_metric(state["metric"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` returned."""
+        vars(self).update({name: _split_names(value) for name, value in state.items()})
+
+
+class Savable(CompactState):
     """What can be saved once it is fitted, and loaded by `labelsure.load`.
 
     `OWN_TYPES` lists every such class.
@@ -120,17 +140,6 @@ class Savable:
                 f"The file {str(path)!r} cannot be written: {reason}. Choose an existing folder "
                 "that you may write to."
             ) from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, registered metrics by name and very many names as one text."""
-        state = {name: _join_names(value) for name, value in vars(self).items()}
-        if "metric" in state:
-            state["metric"] = _name_metric(state["metric"])
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what `__getstate__` returned."""
-        vars(self).update({name: _split_names(value) for name, value in state.items()})
 
 
 def _join_names(value: Any) -> Any:

@@ -60,6 +60,19 @@ def test_classifier_chain_of_linear_learners_takes_the_fast_route():
     np.testing.assert_allclose(dist.probabilities()[0], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("cv", [None, 2])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "scores"])
+def test_learners_of_a_chain_that_were_trained_on_scores_get_scores(cv, method):
+    method = "decision_function" if method == "scores" else method
+    model = ClassifierChain(LogisticRegression(), cv=cv, chain_method=method).fit(X, Y)
+    dist = ls.as_distribution(model, X)
+    if cv is None or method in ("predict", "predict_proba"):  # they were trained on labels
+        assert isinstance(dist, ls.distributions.ChainMixture)
+    else:
+        assert isinstance(dist, ls.IndependentLabels)
+        np.testing.assert_allclose(dist.marginals(), model.predict_proba(X), atol=1e-12)
+
+
 def test_classifier_chain_with_frames_sparse_and_constant_labels():
     constant = Y.copy()
     constant[:, 1], constant[:, 2] = 0, 1

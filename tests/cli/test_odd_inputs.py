@@ -1,5 +1,6 @@
 """Files and surroundings that are rare but real: each ends in a result or in one sentence."""
 
+import errno
 import json
 import os
 import re
@@ -56,6 +57,27 @@ def test_a_broken_pipe_is_no_failed_check(folder, words):
     done = run(*words.split(), stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_pipe_whose_reader_leaves(folder):
+    os.mkfifo("pipe.csv")
+    pd.concat([pd.read_csv("new.csv")] * 200).to_csv("new.csv", index=False)  # more than fits in
+    command = [sys.executable, "-m", "labelsure", "score", "m", "new.csv", "--jobs", "1"]
+    with subprocess.Popen(
+        [*command, "--out", "pipe.csv", "-q"], stderr=subprocess.PIPE, text=True
+    ) as done:
+        with open("pipe.csv", "rb"):
+            pass
+        assert (done.communicate()[1], done.returncode) == ("", 141)
+
+
+def test_a_broken_pipe_to_a_worker_is_not_the_output(folder, monkeypatch, capfd):
+    def fail(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("labelsure.tables.parts.PartStore.put", fail)
+    assert main(["score", "m", "new.csv", "--out", "out.csv", "--jobs", "1", "-q"]) == 2
+    assert "could not start" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["score m {} --out o.csv", "train {} --labels a --out o"])

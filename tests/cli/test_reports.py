@@ -1,10 +1,12 @@
 """Commands from end to end: a study with its tables and figures, its check, and the demo."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from labelsure.cli import _data
+from labelsure.cli import _data, _study
 from labelsure.cli._app import main
 from labelsure.study.paper import check_against_paper
 
@@ -52,6 +54,14 @@ def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
     assert "Mean rank correlation of candidates and accuracy" in text
     assert "│ HP        │" in text
     assert str(run_folder / "tables") in text
+    assert f"labelsure study report {run_folder} --out study.html" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(("dataset", "command"), [("emotions", "check"), ("mine", "report")])
+def test_a_run_of_the_papers_data_sets_is_compared_with_the_paper_next(dataset, command):
+    plan = SimpleNamespace(datasets={"scene": None, dataset: None})
+    done = SimpleNamespace(plan=plan, folder=Path("runs/some"))
+    assert _study._next_command(done).startswith(f"labelsure study {command} runs/some")
 
 
 def test_check_prints_the_comparison(run_folder, comparison, capsys):

@@ -80,6 +80,16 @@ def test_the_expected_precision_is_the_mean_over_truths():
     )
 
 
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_labels_that_are_not_listed_have_the_floor(k):
+    listed = sparse.csr_array(([0.9, 0.2, 0.7], ([0, 0, 1], [1, 3, 0])), shape=(3, 5))
+    dist = ls.SparseIndependentLabels(listed, floor=0.1)
+    rows = [[0.9, 0.2, 0.1, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1, 0.1], [0.1] * 5]
+    np.testing.assert_allclose(
+        ls.decisions.expected_precision_at_k(dist, k), [sum(row[:k]) / k for row in rows]
+    )
+
+
 def test_the_expected_precision_is_met():
     rng = np.random.default_rng(0)
     marginals = rng.beta(0.3, 2, size=(4000, 30))

@@ -193,7 +193,7 @@ def test_top_of_thousands_of_labels_is_ordered():
 
 def test_top_takes_memory_for_what_it_returns_not_for_every_label(monkeypatch):
     """No number of Python, and no float, for each label of each labelset."""
-    monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 2**16)
+    monkeypatch.setattr(_limits, "DECISION_BYTES", 2**16)
     dist, k = ls.IndependentLabels(random_marginals(1, 200)), 5000
     dist.top(10)
     tracemalloc.start()
@@ -214,7 +214,7 @@ def test_top_of_many_labelsets_is_in_order_and_has_no_two_alike(monkeypatch):
         assert len(np.unique(labelsets, axis=0)) == 3000
         log_prob = dist[[i] * 3000].log_prob(labelsets)
         assert_allclose(whole.probabilities[i], np.exp(log_prob), rtol=1e-12)
-    monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 8 * 90 * 7)
+    monkeypatch.setattr(_limits, "DECISION_BYTES", 1)
     in_blocks = dist.top(3000)
     assert_array_equal(in_blocks.labelsets, whole.labelsets)
     assert_array_equal(in_blocks.probabilities, whole.probabilities)

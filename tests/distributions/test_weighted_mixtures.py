@@ -9,6 +9,7 @@ from strategies import mixture_weights
 import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.distributions._chain_mixture import Question
+from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
 
 FORMS = ("chains", "zero", "rows")
@@ -119,6 +120,18 @@ def test_draws_are_unbiased_and_their_intervals_hold(form, route, monkeypatch):
     true = ls.expected_accuracy(truth, truth.mode(), metric="jaccard").value
     assert abs(value.mean() - true[0]) < 4 * value.std(ddof=1) / n_repeats**0.5
     assert ((low <= true) & (true <= high)).mean() > 0.92
+
+
+@pytest.mark.parametrize("n_chains", [1, 2, 3, 10])
+def test_the_largest_uniform_number_belongs_to_a_chain_with_weight(n_chains):
+    weights = np.append(np.ones(n_chains), 0.0)[np.newaxis]
+    shares = weights / weights.mean()
+    chains = make_chains(0, 4, n_chains + 1, 0.5, n_samples=1)
+    weighted = WeightedChains(chains, shares)
+    for uniform in (0.0, 0.5, 1 - 2.0**-53):
+        owners = weighted.choose_owners(np.full((1, n_chains + 1, 1), uniform))
+        assert owners.min() >= 0
+        assert owners.max() < n_chains
 
 
 def test_strata_follow_the_weights():

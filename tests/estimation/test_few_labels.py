@@ -1,5 +1,8 @@
 """A few labels of the batch itself: against loops, coverage."""
 
+import warnings
+from itertools import combinations
+
 import numpy as np
 import oracles_shift as oracles
 import pandas as pd
@@ -9,6 +12,7 @@ from scipy.stats import t as student
 
 import labelsure as ls
 from labelsure.estimation._batch_estimates import BatchSums, few_labels_interval
+from labelsure.estimation._shift import rank_excess, warn_of_chosen_rows
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.4, 0.7, size=(900, 4))
@@ -41,7 +45,7 @@ def test_the_interval_is_students_around_the_mean_of_the_loops():
 
 
 def test_the_share_of_estimates_is_fixed_by_other_labels():
-    estimated, accuracy = ESTIMATOR._compare_estimates()
+    estimated, accuracy = ESTIMATOR.compare_estimates()
     expected = oracles.share_of_estimates(accuracy, estimated)
     assert_allclose(ESTIMATOR._share_of_estimates, expected, rtol=1e-9)
     assert 0.5 < expected <= 1
@@ -124,10 +128,64 @@ def test_an_estimate_with_labels_of_some_rows():
     assert_allclose(found.mean, mean)
     assert found.low < mean < found.high
     assert (found.n_labelled, found.n_samples) == (60, 400)
-    assert "60 rows labelled, drawn at random" in str(found)
+    assert "60 rows labelled, assumed drawn at random" in str(found)
     everything = ESTIMATOR.estimate(BATCH, Y_true=TRUTH, rows=np.arange(400))
     assert_allclose(everything.high - everything.low, 0, atol=1e-9)  # nothing is left to chance
     assert_allclose(everything.mean, ls.accuracy(TRUTH, BATCH.mode(), "jaccard").mean())
+
+
+def test_the_rank_excess_is_that_of_all_draws():
+    values = np.array([0.2, 0.9, 0.2, 0.5, 0.7, 0.2])
+    draws = list(combinations(range(6), 2))
+    sums = [oracles.sum_of_ranks(values, rows) / 6 for rows in draws]
+    for rows, found in zip(draws, sums, strict=True):
+        expected = found - np.mean(sums), np.var(sums)
+        assert_allclose(rank_excess(values, np.array(rows)), expected, atol=1e-12)
+
+
+ESTIMATES = ESTIMATOR.predict(BATCH)
+ORDER = np.argsort(ESTIMATES)
+
+
+@pytest.mark.parametrize("n_rows", [10, 60, 200])
+@pytest.mark.parametrize(("end", "word"), [(1, "lower"), (-1, "higher")])
+def test_rows_chosen_by_their_estimates_give_a_warning(n_rows, end, word):
+    rows = ORDER[::end][:n_rows]
+    with pytest.warns(UserWarning, match=f"are {word} than .* `draw_audit`"):
+        ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
+    labels = {0: (rows, TRUTH[rows], n_rows / 400)}
+    with pytest.warns(UserWarning, match=f"are {word} than .* `draw_audit`"):
+        ls.monitor(ESTIMATOR, [BATCH], labels=labels)
+
+
+def test_rows_chosen_in_each_small_chunk_give_a_warning():
+    """Five of 40 rows prove nothing; the five most certain ones of each of ten chunks do."""
+    labels = {}
+    for chunk in range(10):
+        part = slice(40 * chunk, 40 * chunk + 40)
+        rows = np.argsort(ESTIMATOR.predict(BATCH[part]))[-5:]
+        labels[chunk] = (rows, TRUTH[part][rows], 5 / 40)
+    with pytest.warns(UserWarning, match="are higher than"):
+        ls.monitor(ESTIMATOR, BATCH, chunk_size=40, labels=labels)
+
+
+def test_random_rows_give_no_warning():
+    """At p < .001: at most 3 of 400 draws, but for a chance of 1 in 1,000."""
+    n_warned = 0
+    for seed in range(400):
+        rows = np.random.default_rng(seed).choice(400, 40, replace=False)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn_of_chosen_rows([rank_excess(ESTIMATES, rows)])
+        n_warned += len(caught)
+    assert n_warned <= 3
+
+
+def test_all_rows_and_equal_estimates_are_no_choice():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_chosen_rows([rank_excess(ESTIMATES, np.arange(400))])
+        warn_of_chosen_rows([rank_excess(np.full(400, 0.7), np.arange(20))])
 
 
 def test_a_shifted_batch_is_estimated_well_and_without_a_warning():
@@ -213,3 +271,18 @@ def test_two_classes_by_position_and_by_name():
     share = model.accuracy_estimator_._share_of_estimates
     expected = oracles.batch_mean(right * 1.0, estimates[rows], estimates, share)[0]
     assert_allclose(found.mean, expected)
+
+
+def test_the_order_of_labelled_rows_changes_nothing():
+    rng = np.random.default_rng(3)
+    rows = rng.choice(400, 30, replace=False)
+    found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
+    for _ in range(5):
+        other = rng.permutation(rows)
+        assert ESTIMATOR.estimate(BATCH, Y_true=TRUTH[other], rows=other) == found
+
+
+def test_no_labelled_rows():
+    for rows in ([], np.array([], dtype=int)):
+        with pytest.raises(ls.InputError, match="At least 10 rows must be labelled"):
+            ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:0], rows=rows)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, Scatter, mean_interval
 from labelsure.metrics.mean_tests import dispersion_ratio
 
 pytestmark = pytest.mark.jit_only
@@ -36,8 +36,8 @@ def repeats():
         fitted, batch = rows[:N_FITTED], rows[N_FITTED:]
         estimator = ls.AccuracyEstimator("jaccard").fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
-        sums = estimator._sum_up(frame.iloc[batch])
-        claimed = single_variance(estimator.dispersion_, N_FITTED, sums.coins / N_BATCH)
+        sums = estimator.summarise(frame.iloc[batch]).sums
+        claimed = single_variance(estimator.scatter_.ratio, N_FITTED, sums.coins / N_BATCH)
         residuals = accuracy[batch] - estimator.predict(frame.iloc[batch])
         covered = estimate.low <= accuracy[batch].mean() <= estimate.high
         found.append((covered, claimed, (residuals**2).mean()))
@@ -61,7 +61,7 @@ def test_accuracies_scatter_as_on_instances_that_nothing_was_fitted_to(repeats):
 def test_few_residuals_make_the_interval_wider():
     sums = BatchSums.of(np.full(100, 0.5), np.empty(0))
     for n_fitted, quantile in ((21, student.ppf(0.95, 20)), (10**9, norm.ppf(0.95))):
-        found = mean_interval(sums, 0.8, n_fitted, 0.0, 0.9)
+        found = mean_interval(sums, Scatter(0.8, n_fitted, n_fitted), 0.0, 0.9)
         variance = single_variance(0.8, n_fitted, 0.25) * (1 / 100 + 1 / n_fitted)
         assert_allclose(found.high - found.low, 2 * quantile * variance**0.5, rtol=1e-7)
 
@@ -71,9 +71,9 @@ def test_the_dispersion_is_that_around_estimates_by_models_of_others():
     dist = ls.IndependentLabels(rng.uniform(size=(120, 3)))
     truth = dist.sample(1, random_state=2)[:, 0]
     estimator = ls.AccuracyEstimator("jaccard").fit(dist, truth)
-    p, accuracy = estimator._compare_estimates()
+    p, accuracy = estimator.compare_estimates()
     ratio = float(dispersion_ratio((p * (1 - p)).sum(), ((accuracy - p) ** 2).sum()))
-    assert_allclose(estimator.dispersion_, ratio, rtol=1e-12)
+    assert_allclose(estimator.scatter_.ratio, ratio, rtol=1e-12)
     own = estimator.predict(dist)
     own_ratio = dispersion_ratio((own * (1 - own)).sum(), ((accuracy - own) ** 2).sum())
     assert abs(ratio / own_ratio - 1) > 1e-3

@@ -17,6 +17,7 @@ from labelsure.estimation._label_estimates import (
     MEASURES,
     LabelCalibration,
     LabelCounts,
+    widen,
 )
 from labelsure.estimation.score_table import calibration_marginals
 
@@ -68,7 +69,8 @@ class TestCoverage:
             real = count_labels(Y[200:], dist[200:].mode())
             for metric in averages:
                 values = drawn.of_batch(metric, 1.0)
-                widened = fitted.widen(metric, values, expected.of_batch(metric, 1.0))
+                factor = fitted.dispersions[metric] ** 0.5
+                widened = widen(values, expected.of_batch(metric, 1.0), factor)
                 low, high = np.quantile(widened, [0.025, 0.975])
                 averages[metric] += low <= real.of_batch(metric, 1.0) <= high
                 biases[metric] += values.mean() - real.of_batch(metric, 1.0)
@@ -201,11 +203,13 @@ class TestModel:
         assert drawn.n_predicted.tolist() == dist.mode().sum(axis=0).tolist()
 
     def test_widening_keeps_the_mean_and_stays_between_0_and_1(self):
-        fitted = LabelCalibration(("a",), np.zeros(1), np.zeros((1, 6)), {"x": 4})
         drawn = np.array([0.4, 0.6, 0.5])
-        assert_allclose(fitted.widen("x", drawn, np.full(3, 0.5)), [0.3, 0.7, 0.5])
-        assert_allclose(fitted.widen("x", drawn, drawn), drawn)  # no chance, nothing to widen
-        assert fitted.widen("x", np.array([0.1, 0.9]), np.full(2, 0.5)).tolist() == [0.0, 1.0]
+        assert_allclose(widen(drawn, np.full(3, 0.5), 2.0), [0.3, 0.7, 0.5])
+        assert_allclose(widen(drawn, drawn, 2.0), drawn)  # no chance, nothing to widen
+        assert widen(np.array([0.1, 0.9]), np.full(2, 0.5), 2.0).tolist() == [0.0, 1.0]
+        two_labels = np.stack([drawn, drawn], axis=1)
+        found = widen(two_labels, np.full((3, 2), 0.5), np.array([1.0, 2.0]))
+        assert_allclose(found.T, [drawn, [0.3, 0.7, 0.5]])
 
 
 @pytest.fixture(scope="module")

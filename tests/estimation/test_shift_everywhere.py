@@ -9,7 +9,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.model._model_report import make_model_report
+from labelsure.model._model_report import PageBatch, make_model_report
 from labelsure.tables.estimates import report_files
 from labelsure.tables.scoring import score_files
 
@@ -91,9 +91,10 @@ def test_a_page_of_parts_tests_a_sample_of_all_of_them(model):
     """Half of the rows have moved, in the last of many parts."""
     rows = pd.concat([USUAL, MOVED], ignore_index=True)
     cuts = range(0, 800, 40)
-    parts = [(model.predict_distribution(rows[i : i + 40]), None, None, None) for i in cuts]
+    predict = model.fitted_.predictor.predict
+    parts = [PageBatch(predict(rows[i : i + 40])) for i in cuts]
     with pytest.warns(ls.ShiftWarning) as caught:
-        page = make_model_report(model, parts, "x")
+        page = make_model_report(model.fitted_, parts, "x")
     assert len(caught) == 1
     assert page.data["shift"]["found"]
 

@@ -340,3 +340,21 @@ def test_groups_leave_nothing_of_a_fit_without(scored):
     policy.fit(*scored)
     assert policy.policies_ is None
     assert policy.threshold_ == AcceptPolicy(0.7, outcome="binary").fit(*scored).threshold_
+
+
+@given(st.integers(1, 300), st.integers(1, 200))
+def test_a_share_accepts_the_smallest_number_that_is_at_least_it(n, in_200ths):
+    """Without distinct scores tied; floating point must not add a row: 100 * .55 > 55."""
+    policy = AcceptPolicy(share=in_200ths / 200).fit(np.arange(n), np.ones(n))
+    assert round(policy.share_ * n) == -(-n * in_200ths // 200)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=200))
+@pytest.mark.parametrize("outcome", ["binary", "bounded"])
+def test_messages_claim_no_more_than_what_is_proved(outcome, values):
+    policy = AcceptPolicy(share=1.0, outcome=outcome).fit(np.arange(len(values)), values)
+    printed = float(re.search(r"at least ([\d.]+) at", policy.message_)[1])
+    assert printed == policy.bound_
+    assert printed <= oracles.binomial_bound(sum(values[1:]), len(values) - 1, 0.05) + 1e-9 or (
+        outcome == "bounded"
+    )

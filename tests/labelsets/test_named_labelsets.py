@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MultiLabelBinarizer
 
+import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.labelsets.names import (
     GivenLabelsets,
@@ -228,3 +229,43 @@ def test_a_polars_column_of_lists_lists_names():
     series = pl.Series("tags", SETS)
     assert read_labelsets(series).labelsets.tolist() == ROWS.tolist()
     assert read_labelsets(series.to_frame()).label_names == NAMES
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (["0", "1"], [(0, 1)]),
+        (["1", "0"], [[0, 1], [1, 0]]),
+        (["0"], [[0], [0]]),
+    ],
+)
+def test_lists_of_numbers_that_may_be_names_are_refused(names, rows):
+    """Labels 0 and 1 of a row, or zeros and ones: log P of another labelset, silently."""
+    dist = ls.IndependentLabels(np.full((len(rows), len(names)), 0.3), names)
+    for ask in (dist.log_prob, dist.align):
+        with pytest.raises(ls.InputError, match="a list of numbers can mean both"):
+            ask(rows)
+    assert dist.align(np.array(rows)).tolist() == [list(row) for row in rows]
+    named = [[str(label) for label in row] for row in rows]
+    assert dist.align(named).all()
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (["0", "1"], [[0, 1], [1, 1]]),  # no labels twice
+        (["0", "1"], [[0.5, 1]]),
+        (["0"], [[0], [1]]),
+        (["1"], [[1], [1]]),  # the same either way
+        (["a", "b"], [[0, 1]]),
+        (["0", "1", "2"], [[0, 1, 0]]),
+        (None, [[0, 1]]),
+    ],
+)
+def test_lists_of_numbers_that_can_only_be_zeros_and_ones(names, rows):
+    dist = ls.IndependentLabels(np.full((len(rows), len(rows[0])), 0.3), names)
+    if rows == [[0.5, 1]]:
+        with pytest.raises(ls.InputError, match="only 0 and 1"):
+            dist.align(rows)
+    else:
+        assert dist.align(rows).tolist() == rows

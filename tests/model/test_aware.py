@@ -197,3 +197,30 @@ def test_scikit_learn_check(estimator, check):
 )
 def test_scikit_learn_check_with_cross_fitting(estimator, check):
     check(estimator)
+
+
+def over_sizes(tp, fp, fn, tn):
+    """Overlap relative to the larger of both labelsets."""
+    return tp / np.maximum(np.maximum(tp + fp, tp + fn), 1)
+
+
+@pytest.mark.parametrize("cv", [0.4, 5])
+def test_an_estimate_under_a_function(cv):
+    """Also where the model's own metric is another function, of the same name."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    Y = (X + rng.normal(size=X.shape) > 0).astype(int)
+    own = type(over_sizes)(over_sizes.__code__, globals(), "over_sizes")
+    for metric in ("f1", own):
+        model = ls.AccuracyAwareClassifier(
+            ls.BinaryRelevance(), metric, decision="mode", cv=cv, random_state=0
+        ).fit(X[:500], Y[:500])
+        found = model.estimate(X[500:], metric=over_sizes, shift="ignore")
+        true = ls.accuracy(Y[500:], model.predict(X[500:]), over_sizes).mean()
+        assert found.low <= true <= found.high
+        assert found.quantity == "mean Over_sizes"
+        rows = np.arange(0, 400, 8)
+        labelled = model.estimate(X[500:], metric=over_sizes, rows=rows, Y_true=Y[500:][rows])
+        assert labelled.low <= true <= labelled.high
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown metric"):
+        model.estimate(X[500:], metric="f2")

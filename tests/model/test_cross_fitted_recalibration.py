@@ -5,7 +5,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.classifiers.recalibration import Part
-from labelsure.model._calibration import NewRows
+from labelsure.model._calibration import CalibrationRows, cross_recalibrate
 
 N_LABELS, N_ROWS, N_NEW = 120, 100, 2000
 
@@ -41,8 +41,8 @@ def test_each_part_is_recalibrated_by_the_others():
     model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), "f1", random_state=0)
     dists = [ls.IndependentLabels(P[:50]), ls.IndependentLabels(P[50:])]
     truths = [Y[:50], Y[50:]]
-    parts = [NewRows(dist, Y, None, None) for dist, Y in zip(dists, truths, strict=True)]
-    found = list(model.fit(P, Y)._cross_recalibrate(parts))
+    parts = [CalibrationRows(dist, Y, None, None) for dist, Y in zip(dists, truths, strict=True)]
+    found = list(cross_recalibrate(model.fit(P, Y).recalibration_, parts))
     for dist, part, other in zip(dists, found, (1, 0), strict=True):
         by_other = ls.LabelwiseCalibration(gate=False).fit(dists[other], truths[other])
         wanted = by_other.transform(dist).marginals()

@@ -187,7 +187,7 @@ def test_what_a_frozen_models_own_predict_does_is_said(model):
     assert "own_predicted" not in own.assess(X[NEW]).to_frame()
     np.testing.assert_array_equal(own.predict(X[NEW]), CLF.predict(X[NEW]))
     assert "Accuracy is that of the model's own `predict`." in own.summary_
-    assert own.comparison_ == ""
+    assert own.card_.comparison == ""
 
 
 def test_a_frozen_model_that_predicts_better_is_warned_of():
@@ -314,7 +314,7 @@ def test_small_batches_of_chains_give_the_same_answers(monkeypatch):
     model = aware(None, target=0.7).fit(X[CAL], Y[CAL])
     found = model.assess(X[NEW][:20])
     assert isinstance(found.distribution, ls.DenseDistribution)
-    monkeypatch.setattr("labelsure.model._aware_classifier.SMALL_JOINT", 0)
+    monkeypatch.setattr("labelsure.model._predictor.SMALL_JOINT", 0)
     plain = model.assess(X[NEW][:20])
     assert not isinstance(plain.distribution, ls.DenseDistribution)
     pd.testing.assert_frame_equal(found.to_frame(), plain.to_frame(), rtol=1e-9)

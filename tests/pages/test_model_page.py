@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 import labelsure as ls
 from labelsure._runtime.pages import Page, encode_json
 from labelsure.model import _model_report as explorer
-from labelsure.model._model_report import make_model_report
+from labelsure.model._model_report import PageBatch, make_model_report
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
 
@@ -298,10 +298,10 @@ def test_batches_add_up(model, batch):
     P, Y = batch
     whole = model.report(P, Y, title="x").data
     parts = [
-        (model.predict_distribution(P[rows]), None, Y[rows].to_numpy(dtype=np.int8), None)
+        PageBatch(model.fitted_.predictor.predict(P[rows]), Y[rows].to_numpy(dtype=np.int8))
         for rows in (slice(0, 120), slice(120, 300))
     ]
-    joined = make_model_report(model, parts, "x").data
+    joined = make_model_report(model.fitted_, parts, "x").data
     whole["explorer"]["instances"].sort(key=lambda entry: entry["id"])
     joined["explorer"]["instances"].sort(key=lambda entry: entry["id"])
     for key in ("acceptance", "labels", "confusions", "explorer", "batch", "reliability"):
@@ -421,7 +421,7 @@ def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
 def test_labels_that_do_not_occur_are_counted(monkeypatch):
     monkeypatch.setattr(explorer, "N_LABELS", 2)
     names = [f"label {j}" for j in range(6)]
-    rows = explorer.PageRows(make_model(target=None, n=100, names=names), None)
+    rows = explorer.PageRows(make_model(target=None, n=100, names=names).fitted_, None)
     rows.n_predicted += np.array([0, 3, 0, 0, 1, 0])
     rows.n_true[5] = 2
     described = rows._describe_labels(10)

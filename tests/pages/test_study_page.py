@@ -83,19 +83,22 @@ def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypat
         }
     )
     summaries = pd.DataFrame(
-        [{"measure": "m", "ours": 1.0, "least": 1.0, "most": 1.0, "trivial": 0.0, "own": 1.0}]
+        [{"measure": "m", "ours": 1.0, "least": 1.0, "most": 1.0, "without": 1.0}]
+    ).assign(trivial=0.0, own=1.0)
+    datasets = pd.DataFrame(
+        [{"dataset": "scene", "classifier": "all", "paper": 0.1, "own": 0.1, "ratio": 1.0}]
     )
     conclusions = [
-        Conclusion("a", "This fails.", (Claim("x", 1, -1.5, -2.0, -1.0),)),
-        Conclusion("b", "This holds.", (Claim("x", 1, 1.5, 1.0, 2.0),)),
+        Conclusion("a", "This fails.", (Claim("x", 1, -1.5),)),
+        Conclusion("b", "This holds.", (Claim("x", 1, 1.5),)),
     ]
-    found = PaperCheck(conclusions, summaries, numbers)
+    found = PaperCheck(conclusions, summaries, datasets, numbers)
     monkeypatch.setattr(report, "compare_with_paper", lambda *given: found)
     page = report.make_study_page(run_folder, n_jobs=1)
     assert page.data["verdicts"][0] == ("does not hold", 1)
     titles = [table["title"] for table in page.data["compared"]]
     assert titles[:3] == ["Conclusions", "The numbers behind them", "Agreement with the paper"]
-    assert titles[3:] == ["Data sets"]
+    assert titles[3:] == ["Mean absolute difference of one split", "Data sets"]
     assert "scene, labels" in page.html
     assert page.html.index("This fails.") < page.html.index("This holds.")
 

@@ -1,18 +1,24 @@
-"""Kernels are compiled for one form of their arguments, are cached, and announced."""
+"""Kernels are compiled for one form of their arguments, cached where that can be, and announced."""
 
 import importlib
 import os
 import pkgutil
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numba.core import event
+from scored_files import make_model, make_rows
 
 import labelsure as ls
 import labelsure._kernels
-from labelsure._kernels.compiling import MESSAGE, Notice
+from labelsure._kernels import compiling
+from labelsure._kernels.compiling import MESSAGE, NOT_CACHED, Notice
 from labelsure._kernels.threads import as_input
 from labelsure._runtime.progress import QUIET_VARIABLE
 from labelsure.metrics.registry import F1, JACCARD
@@ -104,9 +110,8 @@ def _not_silent(monkeypatch):
 
 def compile_event(folder, module="labelsure._kernels.some"):
     """An event of numba that a function is compiled."""
-    compiled = SimpleNamespace(
-        py_func=SimpleNamespace(__module__=module), stats=SimpleNamespace(cache_path=str(folder))
-    )
+    stats = SimpleNamespace(cache_path=None if folder is None else str(folder))
+    compiled = SimpleNamespace(py_func=SimpleNamespace(__module__=module), stats=stats)
     return event.Event("numba:compile", event.EventStatus.START, {"dispatcher": compiled})
 
 
@@ -130,6 +135,17 @@ def test_compiling_is_announced_again_long_after(capsys, tmp_path):
 def test_compiling_is_announced_where_no_mark_can_be_left(capsys, tmp_path):
     Notice().notify(compile_event(tmp_path / "missing"))
     assert capsys.readouterr().err == MESSAGE + "\n"
+
+
+def test_each_run_says_that_no_folder_for_the_cache_is_writable(capsys, monkeypatch):
+    notice = Notice()
+    notice.notify(compile_event(None))
+    notice.notify(compile_event(None))
+    assert capsys.readouterr().err == NOT_CACHED + "\n"
+    assert "NUMBA_CACHE_DIR" in NOT_CACHED
+    monkeypatch.setattr(compiling, "parent_process", lambda: "the process of the command")
+    Notice().notify(compile_event(None))
+    assert capsys.readouterr().err == ""
 
 
 def test_functions_of_others_are_not_announced(capsys, tmp_path):
@@ -192,3 +208,49 @@ def test_a_kernel_is_cached_until_a_file_that_it_imports_changes(import_module):
         module = import_module(helpers)
         assert module.add_one(2) == value
         assert sum(module.add_one.stats.cache_hits.values()) == n_hits
+
+
+@pytest.fixture
+def without_cache(tmp_path, monkeypatch):
+    """The environment of a process that can write neither to the package nor to a home.
+
+    Files in place of folders, as root may write to any folder.
+    """
+    package = tmp_path / "read_only" / "labelsure"
+    shutil.copytree(Path(ls.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *filter(Path.is_dir, package.rglob("*"))]:
+        (folder / "__pycache__").touch()
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return {
+        **kept,
+        "HOME": os.devnull,
+        "XDG_CACHE_HOME": os.devnull,
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run_python(*arguments, env):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, env=env, check=False
+    )
+
+
+@pytest.mark.jit_only
+def test_kernels_are_compiled_without_a_cache(without_cache):
+    code = "import labelsure as ls; print(ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4]]).top(1))"
+    done = run_python("-c", code, env=without_cache)
+    assert done.stderr == NOT_CACHED + "\n"
+    assert "[[[1, 1]]]" in done.stdout
+
+
+@pytest.mark.slow  # all kernels of a command are compiled, for 9 s each
+@pytest.mark.jit_only
+def test_commands_run_without_a_cache(without_cache, tmp_path):
+    make_model().save(tmp_path / "model.labelsure")
+    make_rows(50).to_csv(tmp_path / "new.csv", index=False)
+    score = ["score", tmp_path / "model.labelsure", tmp_path / "new.csv"]
+    for command in (["demo"], [*score, "--out", tmp_path / "out.csv", "--jobs", 1]):
+        done = run_python("-m", "labelsure", *command, env=without_cache)
+        assert (done.returncode, done.stderr) == (0, NOT_CACHED + "\n")
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 50

@@ -181,8 +181,9 @@ def test_names_of_labels_and_features_are_kept(path):
     loaded = ls.load(path)
     assert loaded.label_names_ == ("sea", "Straße", "sun, sand")
     assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="feature"):
-        loaded.predict(X[["c", "b", "a"]])
+    np.testing.assert_array_equal(loaded.predict(X[["c", "b", "a"]]), model.predict(X))
+    with pytest.raises(ls.InputError, match="missing: 'b'"):
+        loaded.predict(X[["c", "a"]])
     header = json.loads(sf.split(path.read_bytes())["labelsure.json"])
     assert header["label_names"] == ["sea", "Straße", "sun, sand"]
 

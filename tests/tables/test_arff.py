@@ -157,11 +157,15 @@ def test_dates_and_strings_stay_text(tmp_path):
     assert read(tmp_path, text, labels="y").X["day"].tolist() == ["2020-01-02"]
 
 
-def test_latin_1_is_read_where_utf_8_cannot_be(tmp_path):
+def test_an_encoding_that_is_named(tmp_path):
     text = "@relation r\n@attribute caf\xe9 numeric\n@attribute y {0,1}\n@data\n1,1\n"
     for encoding in ("utf-8", "latin-1"):
-        data = read(tmp_path, text.encode(encoding), labels="y", name=f"{encoding}.arff")
+        path = tmp_path / f"{encoding}.arff"
+        path.write_bytes(text.encode(encoding))
+        data = ls.read_dataset(path, labels="y", encoding=encoding)
         assert data.feature_names == ("caf\xe9",)
+    with pytest.raises(ls.DataError, match="must be UTF-8, but it has the byte 0xe9"):
+        ls.read_dataset(path, labels="y")
 
 
 SPARSE = """@relation 'tags: -C 2'

@@ -1,6 +1,7 @@
 """`score_files`: what is in the output, and what happens when a run does not go as it should."""
 
 import gzip
+import io
 import json
 import os
 import re
@@ -9,10 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import resources
 from pathlib import Path
+from unicodedata import category, normalize
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from scored_files import COLUMNS as INPUTS
@@ -20,6 +25,7 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure._runtime import storage
+from labelsure.model._predictor import Predictor
 from labelsure.tables import parts, scoring
 from labelsure.tables.files import list_slices
 from labelsure.tables.inputs import InputTable
@@ -451,10 +457,10 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
 
 
 def test_what_a_model_raises_names_the_rows(model_file, new, tmp_path, monkeypatch):
-    def fail(self, X, k, shift):
+    def fail(self, X):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(ls.AccuracyAwareClassifier, "assess", fail)
+    monkeypatch.setattr(Predictor, "predict", fail)
     message = "The model could not score rows 0 to 29 of 'new.csv' (RuntimeError: out of luck)."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         score(model_file, new, tmp_path / "out.csv")
@@ -529,6 +535,33 @@ def test_texts_that_spreadsheets_take_for_formulas(model_file, tmp_path, safe):
     pd.testing.assert_frame_equal(
         found.drop(columns="id"), read(tmp_path / "plain.csv").drop(columns="id")
     )
+
+
+WIDE = [c for c in map(chr, range(0xFE00, 0x10000)) if normalize("NFKC", c) in "=+-@"]
+UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
+INVISIBLE = [c for c in map(chr, range(1, 0x10000)) if category(c) in UNSEEN]
+
+
+@pytest.mark.parametrize("operator", [*"=+-@", *WIDE])
+def test_formulas_behind_what_a_spreadsheet_skips(operator):
+    """Full-width and small forms of operators, and each operator behind an invisible character."""
+    assert len(WIDE) == 8
+    texts = [f"{start}{operator}1" for start in ["", *INVISIBLE, "\ufeff \n"]]
+    plain = [f"1{operator}1", f"a {operator}1", "1", "", " ", "\ufeffa"]
+    file = io.BytesIO()
+    table = pa.table({"id": [*texts, *plain]})
+    parts.write_tables([table], ".csv", file, spreadsheet_safe=True)
+    found = pa_csv.read_csv(
+        io.BytesIO(file.getvalue()),
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(column_types={"id": pa.string()}),
+    )
+    assert found["id"].to_pylist() == [*(f"'{text}" for text in texts), *plain]
+
+
+def test_the_page_escapes_the_same_formulas_as_the_command():
+    script = resources.files("labelsure._runtime.pages").joinpath("page.js").read_text("utf-8")
+    assert f"/{parts.FORMULA}/u.test(value)" in script
 
 
 def test_only_spreadsheets_need_that(model_file, new, tmp_path):
@@ -668,6 +701,6 @@ def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     colours = ["none", "red"] * 90
     rows = [f"{colour},{i % 2},{i % 3 % 2}" for i, colour in enumerate(colours)]
     path.write_bytes("\n".join(["caf\u00e9,x,y", *rows]).encode("latin-1"))
-    data = ls.read_dataset(path, labels=["x", "y"])
-    model = train_model(path, labels="x,y", classifier="br")
+    data = ls.read_dataset(path, labels=["x", "y"], encoding="latin-1")
+    model = train_model(path, labels="x,y", classifier="br", encoding="latin-1")
     assert set(data.X.iloc[:, 0]) == set(model.estimator_[0].convert(data.X)["caf\u00e9"])

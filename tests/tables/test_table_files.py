@@ -24,13 +24,16 @@ from labelsure.tables.files import (
     SLICE_ROWS,
     FileSlice,
     TableFile,
+    TextFormat,
     TextScan,
     list_slices,
     load_slice,
+    read_rows,
     read_slice,
     read_table,
     stack_rows,
 )
+from labelsure.tables.values import read_numbers
 
 NAMES = ["wind", "rain", "sky"]
 
@@ -86,7 +89,7 @@ def test_a_unit_is_the_same_after_pickling_and_says_what_it_is(tmp_path):
     path = write(frame_of(5), tmp_path / "t.csv")
     first, second = list_slices(path, rows=4)
     file = TableFile(str(path), "t.csv")
-    scan = TextScan(("wind", "rain", "sky"), ",", "utf-8")
+    scan = TextScan(("wind", "rain", "sky"), ",")
     assert first == FileSlice(file, 0, 0, 4, second.start - 14, 14, 2, scan)
     line = 1 + path.read_bytes()[: second.start].count(b"\n")
     size = path.stat().st_size - second.start
@@ -322,15 +325,66 @@ def test_addresses_are_read_by_fsspec():
         list_slices("nothing://x.csv")
 
 
-def test_text_is_utf_8_or_else_latin_1_as_a_whole(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes("é,b\nü,1\nx,2\n".encode("latin-1"))
-    slices = list_slices(path, rows=1)
-    assert [read_slice(slice_)["é"].tolist() for slice_ in slices] == [["ü"], ["x"]]
-    path.write_bytes("é\nÃ¼\n".encode("latin-1") + b"\xff\n")  # the second row alone is UTF-8
-    assert read_table(path)["é"].tolist() == ["Ã¼", "ÿ"]
-    path.write_bytes(b"x\n\xc3")  # the first half of a character of UTF-8
-    assert read_table(path)["x"].tolist() == ["Ã"]
+BAD_TEXT = {
+    ".csv": (b"t,n\n\xc3\xa9,1\ncaf\xe9,2\n\xe6\x97\xa5,3\n", 3),
+    ".jsonl": (b'{"t": "\xc3\xa9"}\n{"t": "caf\xe9"}\n{"t": "\xe6\x97\xa5"}\n', 2),
+}
+
+
+@pytest.mark.parametrize("suffix", BAD_TEXT)
+def test_a_row_that_is_not_utf_8_is_a_bad_row_and_changes_no_other(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    content, line = BAD_TEXT[suffix]
+    path.write_bytes(content)
+    (slice_,) = list_slices(path)
+    frame, bad = read_rows(slice_)
+    assert (frame["t"].tolist(), frame.index.tolist()) == (["é", "日"], [0, 2])
+    assert re.match(f"line {line} .*must be UTF-8, but it has the byte 0xe9; .*`encoding`", bad[1])
+    if suffix == ".csv":  # only columns that are read
+        assert read_slice(slice_, ["n"])["n"].tolist() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".csv.gz"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-8", "shift_jis"])
+def test_an_encoding_that_is_named(tmp_path, suffix, encoding):
+    text = "日本" if encoding == "shift_jis" else "é"
+    path = tmp_path / f"t{suffix}"
+    body = f"{text}\nü {text}\n" if ".csv" in suffix else f'{{"{text}": "ü {text}"}}\n'
+    content = body.replace("ü ", "" if encoding == "shift_jis" else "ü ").encode(encoding)
+    path.write_bytes(gzip.compress(content) if ".gz" in suffix else content)
+    found = read_table(path, text=TextFormat(encoding=encoding))[text].tolist()
+    assert [value.removeprefix("ü ") for value in found] == [text]
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "hex", "", 3])
+def test_no_encoding(encoding):
+    with pytest.raises(ls.InputError, match="`encoding` must be an encoding of text"):
+        TextFormat(encoding=encoding)
+
+
+def test_a_header_that_is_not_utf_8(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"caf\xe9\n1\n")
+    with pytest.raises(ls.DataError, match=r"'t\.csv' cannot be read: the header must be UTF-8"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_files_of_a_table_may_differ_in_what_is_not_needed(tmp_path):
+    """Numbers of several types are one column; others than the needed columns do not count."""
+    tables = [
+        {"n": pa.array([1], pa.int64()), "t": ["a"], "more": ["x"]},
+        {"t": pa.array(["b"]).dictionary_encode(), "n": pa.array([0.5], pa.float32())},
+        {"n": pa.nulls(1), "t": pa.array(["c"], pa.large_string()), "more": [1]},
+    ]
+    for number, columns in enumerate(tables):
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    found = read_table(tmp_path, ["n", "t"])
+    assert (found["t"].tolist(), found["n"].tolist()[:2]) == (list("abc"), [1, 0.5])
+    assert np.isnan(read_numbers(found["n"])[0][2])
+    with pytest.raises(ls.DataError, match=r"'more' is string in .* and missing in"):
+        read_table(tmp_path)
+    pq.write_table(pa.table({"n": ["1"], "t": ["d"]}), tmp_path / "3.parquet")
+    with pytest.raises(ls.DataError, match=r"'n' is int64 in .* and string in"):
+        read_table(tmp_path, ["n", "t"])
 
 
 def test_arrays_of_another_byte_order(tmp_path):

@@ -83,8 +83,10 @@ def test_spellings_of_what_is_missing(tmp_path, spelling):
         ls.read_dataset(write(tmp_path, f"x,y\n2,{spelling}\n2,0\n"), "y")
 
 
-def test_latin_1(tmp_path):
-    data = ls.read_dataset(write(tmp_path, "caf\xe9,y\n\xfc,1\n".encode("latin-1")), "y")
+def test_an_encoding_that_is_named(tmp_path):
+    data = ls.read_dataset(
+        write(tmp_path, "caf\xe9,y\n\xfc,1\n".encode("latin-1")), "y", encoding="latin-1"
+    )
     assert data.X.to_dict("list") == {"caf\xe9": ["\xfc"]}
 
 

@@ -1,7 +1,8 @@
 """Compiling kernels: when they are first called, cached on disk, announced on stderr.
 
 Numba caches compiled kernels beside the package or, where that folder is not writable, in the
-user's cache folder; NUMBA_CACHE_DIR names another. It compares the kernel's own file only, and
+user's cache folder; NUMBA_CACHE_DIR names another. Where none is writable, as in a container with
+an unknown user, kernels are compiled in every run. Numba compares the kernel's own file only, and
 names cached files after the kernel's qualified name. This name therefore ends with a digest of that
 file and of all files of the package that it imports: kernels may use helpers and constants of other
 files. Numba replaces cached files atomically, so processes that start together need no lock. It is
@@ -18,12 +19,17 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
 from labelsure._runtime.progress import QUIET_VARIABLE
 
 MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
+NOT_CACHED = (
+    "labelsure: Compiling kernels in every run: no folder for their cache is writable. Set "
+    "NUMBA_CACHE_DIR to one that is."
+)
 PACKAGE = __name__.partition(".")[0] + "."
 ANNOUNCED_FOR = 600  # seconds; longer than all kernels take to compile
 
@@ -53,7 +59,13 @@ class Notice:
         if self._was_given or not compiled.py_func.__module__.startswith(PACKAGE):
             return
         self._was_given = True
-        if not os.environ.get(QUIET_VARIABLE) and _is_first_process(compiled.stats.cache_path):
+        if os.environ.get(QUIET_VARIABLE):
+            return
+        folder = compiled.stats.cache_path
+        if folder is None:
+            if parent_process() is None:  # a worker's parent says so, too
+                print(NOT_CACHED, file=sys.stderr, flush=True)
+        elif _is_first_process(folder):
             print(MESSAGE, file=sys.stderr, flush=True)
 
 
@@ -92,20 +104,28 @@ class Compiled:
             return self._load()
 
     def _load(self) -> Any:
-        from numba import njit
-
         if self._dispatcher is None:
             _announce_compiling()
             function = self._function
             if self._options.get("cache"):
                 digest = _digest_sources(function.__module__)
                 function.__qualname__ = f"{function.__name__}-{digest}"
-            self._dispatcher = njit(**self._options)(function)
+            self._dispatcher = _compile_lazily(function, self._options)
             names = function.__globals__
             for name, member in list(names.items()):
                 if isinstance(member, Compiled):
                     names[name] = member._load()
         return self._dispatcher
+
+
+def _compile_lazily(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return numba's dispatcher, without a cache where no folder for it is writable."""
+    from numba import njit
+
+    try:
+        return njit(**options)(function)
+    except RuntimeError:  # "no locator available": neither beside the module nor at home
+        return njit(**{**options, "cache": False})(function)
 
 
 _LOADING = threading.RLock()

@@ -65,8 +65,10 @@ def marginal_rows(start, stop, P, marginals):
 
 @inner
 def _is_less(p, first, second):
-    """Whether a code ranks below another: less probable, or as probable and higher."""
-    return p[first] < p[second] or (p[first] == p[second] and first > second)
+    """Whether a code ranks below another: less probable, or within `TIE` and higher."""
+    if abs(p[first] - p[second]) <= TIE * max(p[first], p[second]):
+        return first > second
+    return p[first] < p[second]
 
 
 @inner
@@ -84,10 +86,10 @@ def _sift_down(p, heap, place):
 
 @kernel
 def top_rows(start, stop, P, codes):
-    """Per row: the codes of the most probable labelsets, in no order; of equal ones the lowest.
+    """Per row: the codes of the most probable labelsets in order, of equal ones the lowest first.
 
     They are held as a heap, the one that ranks lowest first: most codes are compared with that one
-    alone.
+    alone. At the end the heap is taken apart from the lowest rank on.
     """
     k = codes.shape[1]
     for i in range(start, stop):
@@ -97,9 +99,12 @@ def top_rows(start, stop, P, codes):
         for place in range(k // 2 - 1, -1, -1):
             _sift_down(p, heap, place)
         for code in range(k, p.size):
-            if p[code] > p[heap[0]]:
+            if p[code] > p[heap[0]] and _is_less(p, heap[0], code):
                 heap[0] = code
                 _sift_down(p, heap, 0)
+        for last in range(k - 1, 0, -1):
+            heap[0], heap[last] = heap[last], heap[0]
+            _sift_down(p, heap[:last], 0)
 
 
 @inner

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, fast_kernel
+from labelsure._runtime.limits import TIE
 
 BLOCK = 1024  # entries worked on at a time; a few such buffers fit the first-level cache
 PRODUCT = 512  # factors multiplied before a log is taken: 0.5**512 is far from underflow
@@ -73,6 +74,15 @@ def _any_above(values, limit):
     return n_above > 0
 
 
+@fast_inner
+def _find_first(values, least):
+    """Return the first place with at least this value."""
+    place = 0
+    while values[place] < least:
+        place += 1
+    return place
+
+
 @fast_kernel
 def dense_profile_rows(start, stop, P, profile, mode):
     """Per row: largest, second largest, entropy, sum of squares; and the mode's code."""
@@ -103,7 +113,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
         profile[i, 1] = runner_up
         profile[i, 2] = max(0.0, -xlogx)
         profile[i, 3] = squares
-        mode[i] = code
+        mode[i] = code if runner_up < top * (1.0 - TIE) else _find_first(P[i], top * (1.0 - TIE))
 
 
 @fast_kernel

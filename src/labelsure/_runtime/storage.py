@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import select
 import shutil
 import stat
 import threading
@@ -17,7 +18,7 @@ from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
@@ -88,8 +89,31 @@ def write_output(path: Path, write: Callable[[Path], Any]) -> None:
 
 def send_file(file: Path, stream: Path) -> None:
     """Write the content of a file into a device or a pipe."""
-    with open(file, "rb") as source, open(stream, "wb") as sink:
+    with open(file, "rb") as source, open_stream(stream) as sink:
         shutil.copyfileobj(source, sink, CHUNK_BYTES)
+
+
+@contextmanager
+def open_stream(stream: Path) -> Iterator[IO[bytes]]:
+    """Open a device or a pipe. The error names it if its reader has left, as for no other pipe."""
+    with open(stream, "wb") as sink:
+        try:
+            yield sink
+            sink.flush()
+        except BrokenPipeError as error:
+            if not has_reader(sink):
+                sink.raw.close()  # `close` would write the rest, and fail again
+                error.filename = str(stream)
+            raise
+
+
+def has_reader(sink: IO[Any]) -> bool:
+    """Whether the other end of an open pipe is open too; true of files."""
+    if not hasattr(select, "poll"):  # on Windows
+        return False
+    poll = select.poll()
+    poll.register(sink, 0)  # errors and hang-ups only
+    return not poll.poll(0)
 
 
 def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
@@ -329,14 +353,6 @@ def ask_store(address: str, ask: Callable[[], Any]) -> Any:
             f"The address {address!r} cannot be used ({type(error).__name__}: "
             f"{first_line(error)}). Check it, or copy the files here."
         ) from error
-
-
-def decode(content: bytes) -> str:
-    """Return text that is UTF-8, or else Latin-1, in which the field's older files are written."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 def first_line(error: object) -> str:

@@ -45,7 +45,7 @@ from labelsure.classifiers._predictor import (
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._probabilities import (
@@ -55,6 +55,7 @@ from labelsure.distributions._probabilities import (
     clip_certain,
     without_gradient,
 )
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.labelsets.answers import are_answers, are_scores, read_scores
 from labelsure.labelsets.names import (
@@ -91,6 +92,11 @@ say the opposite: models that predict at random do so in about half."""
 
 UNSURE = 0.02
 """Probabilities nearer to 0 or 1 are compared: thresholds of a model's own are seldom there."""
+
+LABEL_SCALE = ("predict", "predict_proba")
+"""Values of `chain_method` that lie in [0, 1], as labels do: learners that were trained on these
+take labels. A joint distribution of such learners has a higher log-likelihood on held-out rows than
+their `predict_proba`; where they were trained on scores, a lower one."""
 
 SCALES: dict[str, Callable[[float], Any]] = {"marginal": float, "logit": logit, "logprob": np.log}
 """Kinds whose columns are labels, which a DataFrame names and of which a sparse matrix lists some;
@@ -132,7 +138,8 @@ def as_distribution(
 
         - a classifier of labelsure;
         - scikit-learn's `ClassifierChain`: the joint distribution of its base learners, which its
-          own `predict_proba` is not;
+          own `predict_proba` is not; with `cv` and a `chain_method` of scores, whose learners take
+          no labels, independent labels;
         - `RandomForestClassifier`, `ExtraTreesClassifier`: the votes of the trees as a table, or
           with ``kind="marginal"`` independent labels;
         - any other model with `predict_proba`, fitted on labelsets: independent labels;
@@ -259,12 +266,18 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
     raise without_probabilities(model)
 
 
-def _from_chain(model: ClassifierChain, X: Any, label_names: Names) -> ChainMixture:
+def _from_chain(
+    model: ClassifierChain, X: Any, label_names: Names
+) -> ChainMixture | IndependentLabels:
     check_is_fitted(model)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
         if not hasattr(learner, "predict_proba"):
             raise without_probabilities(model)
         read_positive_column(np.empty((0, len(learner.classes_))), learner.classes_, label)
+    if model.cv is not None and model.chain_method_ not in LABEL_SCALE:
+        # Each learner takes scores of the ones before it, which x determines: given x, labels are
+        # independent, with the marginals of `predict_proba`.
+        return wrap_model_probabilities(model, X, label_names)
     X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
     order = np.asarray(model.order_)
     # The labels of the probes may be anything; half of them are 1.

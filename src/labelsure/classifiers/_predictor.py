@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
 from labelsure.labelsets.rows import (
@@ -79,8 +79,15 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
-        checked = validate_data(self, as_table(X), reset=False, **self._requirements())
-        return self._distribution_of_checked(checked)._with_index(index_of(X))
+        needed = {**self._requirements(), "ensure_min_samples": 0}
+        checked = validate_data(self, as_table(X), reset=False, **needed)
+        return self._distribution_of_any(checked)._with_index(index_of(X))
+
+    def _distribution_of_any(self, X: Features) -> LabelsetDistribution:
+        """Return P(Y|x) of checked rows, also of none, which no base learner predicts."""
+        if X.shape[0]:
+            return self._distribution_of_checked(X)
+        return self._distribution_of_checked(np.zeros((1, X.shape[1])))[:0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance.

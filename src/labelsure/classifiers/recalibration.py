@@ -191,7 +191,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, fitted
         )
-        if not self.is_kept_:
+        if not self.is_kept_ or len(dist) == 0:
             return dist
         self._check_kind(dist)
         return self._apply(dist, tuple(getattr(self, name) for name in self._fitted))

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from labelsure._runtime.storage import first_line
+from labelsure._runtime.storage import first_line, has_reader
 from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
 from labelsure.cli._options import FLAGS, app
@@ -52,20 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not os.environ.get("OMP_NUM_THREADS", "1").isdecimal():  # such as 4,2 for nested loops
         os.environ.setdefault("NUMEXPR_NUM_THREADS", "1")  # numexpr takes one number only
     with _printable_output(), Interrupts(main, is_program=arguments is None) as interrupts:
-        failure = None
+        failure: BaseException | None = None
         try:
             code = _run([word for word in words if word != DEBUG])
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
-        except (SystemExit, BrokenPipeError):  # typer ends the process where nobody reads on
-            code = NO_READER
-            _drop_output()
+        except SystemExit as error:  # typer raises it for every broken pipe
+            code, failure = BROKEN, error.__context__ or error
         except Exception as error:
             code, failure = BROKEN, error
         # Whatever was raised: a library that is interrupted in the middle of its work may fail.
         if interrupts.finish() or code == INTERRUPTED:
             print("Interrupted. Finished work is kept.", file=sys.stderr)
             return INTERRUPTED
+        if isinstance(failure, BrokenPipeError) and _drops_output(failure):
+            return NO_READER
         if failure is not None:
             if DEBUG in words:
                 traceback.print_exception(failure)
@@ -89,10 +90,20 @@ def _run(words: list[str]) -> int:
     try:
         if sys.stdout is not None:  # it is None where the process has no standard output
             sys.stdout.flush()  # here, where it can still be said that nobody takes the output
+    except BrokenPipeError:
+        raise
     except OSError:
         _drop_output()
         raise
     return int(code or 0)
+
+
+def _drops_output(error: BrokenPipeError) -> bool:
+    """Whether the reader of an output has left: not of a pipe to a worker process, say."""
+    if sys.stdout is None or has_reader(sys.stdout):
+        return error.filename is not None
+    _drop_output()
+    return True
 
 
 def _drop_output() -> None:
@@ -100,13 +111,18 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _explain(error: Exception) -> tuple[int, str]:
+def _explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code for an error, and the sentence that says what happened."""
     if isinstance(error, ArgumentError):
         message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
         return WRONG_INPUT, f"{message}. See `{_help_of(error)}`."
     if isinstance(error, LabelsureError):
         return WRONG_INPUT, _name_options(str(error))
+    if isinstance(error, BrokenPipeError):
+        return WRONG_INPUT, (
+            "A process that this command started has ended or could not start (broken pipe). Run "
+            "it again with `--jobs 1`, or with more memory and processes."
+        )
     if isinstance(error, OSError):
         name = "" if error.filename is None else f": {error.filename!r}"
         return WRONG_INPUT, f"{error.strerror or first_line(error)}{name}."

@@ -45,7 +45,11 @@ def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Return a console that prints text as it is: names may hold what rich takes for markup."""
     from rich.console import Console
 
-    return Console(
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the error that rich handles: `main` finds out whose pipe it is
+
+    return PlainConsole(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
 

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
 
-SHARED = "labels label_column sep csv_sep id_column metric decision target share region confidence"
+SHARED = (
+    "labels label_column sep csv_sep encoding id_column metric decision target share region "
+    "confidence"
+)
 """Options of `train` and `calibrate` that go to the library as they are."""
 
 
@@ -99,7 +102,7 @@ def calibrate(given: Given) -> None:
 
         settings = choose(given, f"{SHARED} kind unknown sparse floor")
         if given.labels_from is not None:
-            settings["labels"] = read_label_file(given.labels_from)
+            settings["labels"] = read_label_file(given.labels_from, given.encoding)
         return calibrate_model(given.predictions, given.truth, random_state=given.seed, **settings)
 
     inputs = filter(None, (given.predictions, given.truth, given.labels_from))

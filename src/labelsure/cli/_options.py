@@ -78,6 +78,9 @@ OPTIONS = {
     "label_column": option(str, "--label-column", "Column of label names, instead of --labels."),
     "sep": option(str, "--label-sep", "Separator of label names in one cell, e.g. ';'."),
     "csv_sep": option(str, "--csv-sep", "Separator of CSV, in and out; detected by default."),
+    "encoding": option(
+        str, "--encoding", "Encoding of text files, such as latin-1 or cp1252; UTF-8 by default."
+    ),
     "id_column": option(str, "--id", "The column that names the rows, in every table."),
     "drop": option(str, "--drop", "Columns to leave out, separated by commas."),
     "text": option(list[str], "--text", "Column to read as text, if not detected."),

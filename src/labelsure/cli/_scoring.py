@@ -67,7 +67,7 @@ def _keep_stdin(folder: Path) -> str:
     return str(path)
 
 
-WRITTEN = "id_column top sep csv_sep open_cost spreadsheet_safe audit seed"
+WRITTEN = "id_column top sep csv_sep encoding open_cost spreadsheet_safe audit seed"
 """Options of `score` that change what is written, as the library knows them."""
 
 
@@ -150,7 +150,7 @@ def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
         yield "", NOTHING_TO_DO
 
 
-SOURCES = "id_column label_column sep csv_sep"
+SOURCES = "id_column label_column sep csv_sep encoding"
 """Options that say how tables and their truth are read."""
 
 

@@ -74,7 +74,8 @@ class CellLines(ProgressBar):
     plan=argument(
         str,
         "PLAN",
-        "embedded, wide, quick, paper or paper-standardised, or a TOML file.",
+        "embedded, wide, quick, paper, paper-lasso, paper-lasso-cv or paper-standardised, or a "
+        "TOML file.",
         "embedded",
     ),
     out=option(Path, "--out -o", "The run folder; the same one again goes on.", REQUIRED),
@@ -204,9 +205,19 @@ def _print_summary(run: StudyRun) -> None:
             ("Tables", str(run.folder / "tables" / "README.md")),
             ("Figures", str(run.folder / "figures")),
             ("Failures", str(run.folder / "failures.json") if run.failures else ""),
-            ("Next", quote("study", "report", run.folder, "--out", "study.html")),
+            ("Next", _next_command(run)),
         ]
     )
+
+
+def _next_command(run: StudyRun) -> str:
+    """Return the comparison with the paper for its data sets, else the page."""
+    from labelsure.study.conclusions import published_table
+
+    papers = set(published_table("datasets")["dataset"])
+    if set(run.plan.datasets) <= papers:
+        return quote("study", "check", run.folder)
+    return quote("study", "report", run.folder, "--out", "study.html")
 
 
 def _rich_table(title: str, frame: pd.DataFrame) -> Table:

@@ -10,8 +10,8 @@ from scipy import sparse
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions._probabilities import as_floats
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import read_rows
 
@@ -82,7 +82,8 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
     ----------
     dist
         A batch of n distributions; or probabilities of labels, an (n, L) array or a scipy sparse
-        matrix. Labels that a sparse matrix does not list add nothing.
+        matrix. Labels that are not listed have the floor of a distribution, and probability 0 in
+        a matrix.
     k
         How many labels.
 
@@ -100,7 +101,10 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
             "An expected precision needs probabilities between 0 and 1, got "
             f"{low if low < 0 else high:g}. Pass a distribution, or calibrate the scores."
         )
-    return np.asarray(_find_first(marginals, k)[1].sum(axis=1) / k)
+    labels, first = _find_first(marginals, k)
+    if isinstance(dist, SparseIndependentLabels):
+        first[labels == NOT_LISTED] = dist.floor
+    return np.asarray(first.sum(axis=1) / k)
 
 
 def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:

@@ -10,15 +10,13 @@ from labelsure.distributions._base import Engine, LabelsetDistribution, confiden
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import (
-    IndependentLabels,
-    SparseIndependentLabels,
-    suggest_floor,
-)
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.distributions.candidates import Profile
+from labelsure.distributions.constraints import LabelConstraints
 
 __all__ = [
     "ChainMixture",
@@ -26,6 +24,7 @@ __all__ = [
     "Engine",
     "Expected",
     "IndependentLabels",
+    "LabelConstraints",
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",

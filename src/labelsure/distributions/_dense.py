@@ -135,11 +135,8 @@ class DenseDistribution(LabelsetDistribution):
     def _top(self, k: int) -> TopLabelsets:
         codes = np.empty((len(self), k), dtype=np.int64)
         for_rows(kernels.top_rows, len(self), self._P, into=[codes])
-        codes.sort(axis=1)  # equally probable ones stay in this order
         probabilities = np.take_along_axis(self._P, codes, axis=1).astype(np.float64)
-        order = np.argsort(-probabilities, axis=1, kind="stable")
-        labelsets = self._labelsets_of(np.take_along_axis(codes, order, axis=1))
-        return TopLabelsets(labelsets, log(np.take_along_axis(probabilities, order, axis=1)))
+        return TopLabelsets(self._labelsets_of(codes), log(probabilities))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         codes = np.empty((len(self), size), dtype=np.int64)

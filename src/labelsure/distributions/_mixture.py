@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets
 from labelsure.distributions._base import LabelsetDistribution
@@ -22,7 +23,7 @@ from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_rows
 from labelsure.labelsets.rows import code_keys, refuse_other_labels
-from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.labelsets.weighted import WeightedLabelsets, order_by_weight
 from labelsure.metrics.registry import Metric
 
 
@@ -123,11 +124,15 @@ class Mixture(LabelsetDistribution):
         return drawn
 
 
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
 def find_owners(shares: Floats, places: Floats) -> Integers:
     """Return the part that each number in [0, 1) selects by the weights, (n, size)."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a part with weight
     owners = np.empty(places.shape, dtype=np.intp)
+    places = np.minimum(places, BELOW_ONE)  # a stratum of the largest uniforms may round to 1
     for mine, row, place in zip(owners, ends, places, strict=True):
         mine[:] = np.searchsorted(row, place, side="right")
     return owners
@@ -244,7 +249,9 @@ class SmoothedTable(Mixture):
         rows = np.concatenate([tabled.rows, best.labelsets[is_new]])
         logs = np.concatenate([of_tabled, log_share[new_instance] + best.logs[is_new]])
         instance = np.concatenate([tabled.instance, new_instance])
-        order = np.lexsort((code_keys(rows), -logs, instance))
+        by_code = np.argsort(code_keys(rows), kind="stable")
+        ties = np.full(len(rows), _limits.TIE)
+        order = by_code[order_by_weight(logs[by_code], instance[by_code], ties)]
         starts = np.searchsorted(instance[order], np.arange(len(self)))
         first = order[starts[:, np.newaxis] + np.arange(k)]
         return TopLabelsets(rows[first], logs[first])

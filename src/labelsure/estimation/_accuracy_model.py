@@ -33,6 +33,7 @@ from labelsure.labelsets.rows import (
     row_keys,
     sparse_ones,
 )
+from labelsure.metrics.clusters import sum_by_cluster
 from labelsure.metrics.registry import Metric
 
 EXPECTED, FREQUENCY = "expected", "frequency"
@@ -109,11 +110,12 @@ class RidgeModel:
 
     An accuracy v counts as v successes and 1 - v failures: a row of each, with these weights. The
     covariance of the coefficients is the sandwich estimate, which holds although accuracies scatter
-    less than coins do; n / (n - effective parameters) corrects for the residuals of a fit.
+    less than coins do, with the scores of a cluster of dependent rows as one;
+    k / (k - effective parameters), k the number of clusters, corrects for the residuals of a fit.
     """
 
-    def fit(self, features: Floats, values: Floats) -> Self:
-        """Fit to (n, m) features and (n,) accuracies."""
+    def fit(self, features: Floats, values: Floats, clusters: Indices | None = None) -> Self:
+        """Fit to (n, m) features and (n,) accuracies; None: rows are independent."""
         n_samples = len(values)
         self.centre, self.scale = features.mean(axis=0), features.std(axis=0)
         self.scale[self.scale <= CONSTANT * np.abs(features).max(axis=0)] = np.inf
@@ -126,9 +128,11 @@ class RidgeModel:
             hessian = (design * (rates * (1 - rates))[:, np.newaxis]).T @ design
             inverse = np.linalg.inv(hessian + np.diag(penalty))
             scores = design * (rates - values)[:, np.newaxis]
-            effective = min(float(np.trace(inverse @ hessian)), n_samples / 2)
+            if clusters is not None:
+                scores = sum_by_cluster(scores, clusters)
+            effective = min(float(np.trace(inverse @ hessian)), len(scores) / 2)
             self.covariance = inverse @ (scores.T @ scores) @ inverse
-            self.covariance *= n_samples / (n_samples - effective)
+            self.covariance *= len(scores) / (len(scores) - effective)
         return self
 
     def _fit_logits(self, design: Floats, values: Floats) -> Floats:

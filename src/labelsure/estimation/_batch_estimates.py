@@ -147,24 +147,52 @@ class BatchSums:
         )
 
 
-def mean_interval(
-    sums: BatchSums, ratio: float, n_fitted: int, fit_variance: float, level: float
-) -> Estimate:
+MIN_CLUSTERS = 10
+"""Clusters of dependent calibration rows: fewer do not show how much their rows share."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How calibration accuracies scatter around estimates that were fitted to others.
+
+    Parameters
+    ----------
+    ratio
+        Variance of an accuracy relative to p(1 - p) of its estimate p.
+    n_rows, n_clusters
+        Calibration rows, and clusters of dependent rows; equal for independent rows.
+    design_effect
+        Variance of a mean relative to that of as many independent rows.
+    """
+
+    ratio: float
+    n_rows: int
+    n_clusters: int
+    design_effect: float = 1.0
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the clusters are too few for an interval."""
+        return self.n_clusters < min(MIN_CLUSTERS, self.n_rows)
+
+
+def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level: float) -> Estimate:
     """Return the mean of the estimates with an interval for the batch's mean accuracy.
 
-    Accuracies scatter around their estimates by `ratio` times a coin's variance p(1 - p), measured
-    on `n_fitted` rows. Each p is moved off the edges as by one success and one failure more: n
-    successes of n do not prove certainty.
+    Each estimate p is moved off the edges as by one success and one failure more: n successes of n
+    do not prove certainty. Rows of a batch depend on each other as those of the calibration set.
     """
     check_level(level)
-    n_samples = sums.n_samples
+    n_samples, n_fitted = sums.n_samples, scatter.n_clusters
     coins = (n_fitted**2 * sums.coins / n_samples + n_fitted + 1) / (n_fitted + 2) ** 2
-    single = ratio * coins
+    single = scatter.ratio * coins
     # A mean cannot be known better than from as many rows as were fitted to.
-    variance = single / n_samples + max(fit_variance, single / n_fitted)
+    of_fit = max(fit_variance, single * scatter.design_effect / scatter.n_rows)
+    variance = single * min(scatter.design_effect, n_samples) / n_samples + of_fit
     mean = sums.total / n_samples
     # The variance itself is estimated, from as many residuals.
     margin = float(stdtrit(max(n_fitted - 1, 1), (1 + level) / 2)) * variance**0.5
+    margin = 1.0 if scatter.too_few else margin
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread)
@@ -194,7 +222,7 @@ def few_labels_interval(
         )
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
     mean = known + float(rest.mean())
-    basis = f"{n_labelled:,} rows labelled, drawn at random"
+    basis = f"{n_labelled:,} rows labelled, assumed drawn at random"
     failures = float(((rest - rest.mean()) ** 2).sum())
     if failures >= MIN_FAILURES or n_labelled == n_samples:
         variance = (1 / n_labelled - 1 / n_samples) * float(rest.var(ddof=1))
@@ -229,7 +257,10 @@ def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tup
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
-    """Return which rows of a batch are labelled, and tp, fp, fn and tn of each."""
+    """Positions of the labelled rows in ascending order, and tp, fp, fn and tn of each.
+
+    In ascending order, so that a result does not depend on the order of the labelled rows.
+    """
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
             "`dist` must be a LabelsetDistribution with `Y_true` and `rows`, got "
@@ -241,7 +272,9 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
         rows = _find_rows(dist.index, Y_true)
     places = check_rows(rows, len(dist))
     truth = dist[places].align(Y_true, "Y_true")
-    return places, counts(truth, decisions[places])
+    order = np.argsort(places)
+    places = places[order]
+    return places, counts(truth[order], decisions[places])
 
 
 def _find_rows(index: Any, Y_true: Any) -> Indices:
@@ -267,6 +300,7 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
 def check_rows(rows: Any, n_samples: int) -> Indices:
     """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
+    places = places.astype(np.intp) if places.shape == (0,) else places
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, whole numbers from "

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 from scipy.sparse.linalg import splu
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.typing import (
@@ -52,6 +52,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import refuse_other_labels, show_names
+from labelsure.metrics.clusters import design_effect, sum_by_cluster
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ Yeast, Emotions and two simulated populations; 1 follows a label that is never t
 Other sets: `docs/evidence/label_metrics_ridge.csv`."""
 
 N_SHARED = 4
+WIDE = 0.975  # probability of the quantiles at which intervals are compared
 N_REPLICATES = 200
 N_TRUTHS = 2  # drawn for each replicate
 
@@ -233,19 +235,24 @@ class LabelCalibration:
     dispersions
         By name of the average: how much the labels of one row, which are not independent,
         widen its variance.
+    design_effects
+        (L,) how much clusters of dependent rows widen the variance of a label's counts.
     """
 
     label_names: LabelNames
     frequencies: Floats
     coefficients: Floats
     dispersions: dict[str, float]
+    design_effects: Floats
 
     @classmethod
-    def fit(cls, table: ScoreTable, random_state: int | None) -> LabelCalibration:
-        """Fit to a table that knows its labels; the seed is of the bootstrap."""
+    def fit(
+        cls, table: ScoreTable, random_state: int | None, clusters: Indices | None = None
+    ) -> LabelCalibration:
+        """Fit to a table that knows its labels; the seed is of the bootstrap over clusters."""
         generator = make_generator(random_state)
         marginals, Y_true = table.marginals, np.asarray(table.truth)
-        n_samples, n_labels = Y_true.shape
+        n_labels = Y_true.shape[1]
         cells = Cells.of_batch(marginals, np.asarray(table.decisions))
         frequencies = LOGITS[_round_logits(marginals.mean(axis=0))]
         design = cells.make_design(frequencies)
@@ -255,23 +262,29 @@ class LabelCalibration:
         model.fit(vstack([design] * 2), is_true, np.concatenate([n_true, cells.counts - n_true]))
         probabilities = expit(design @ model.coef_[0])
         variances = cells.counts * probabilities * (1 - probabilities)
-        # Replicates: how often each row is chosen beyond once moves the gradient from 0.
-        residuals = (Y_true - probabilities[cells.places]).ravel()
+        # Replicates: how often each cluster is chosen beyond once moves the gradient from 0.
+        residuals = Y_true - probabilities[cells.places]
         starts = np.arange(0, residuals.size + 1, n_labels)
-        scores = csr_array((residuals, cells.places.ravel(), starts)) @ design
-        extra = generator.multinomial(n_samples, np.full(n_samples, 1 / n_samples), N_REPLICATES)
+        scores = csr_array((residuals.ravel(), cells.places.ravel(), starts)) @ design
+        clusters = np.arange(len(Y_true)) if clusters is None else clusters
+        scores = sum_by_cluster(scores, clusters)
+        design_effects = np.array([design_effect(column, clusters) for column in residuals.T])
+        n_drawn = scores.shape[0]
+        extra = generator.multinomial(n_drawn, np.full(n_drawn, 1 / n_drawn), N_REPLICATES)
         gradients = (
             generator.normal(size=(scores.shape[1], N_REPLICATES)) + scores.T @ (extra - 1).T
         )
         hessian = design.T @ diags_array(variances) @ design + eye_array(len(gradients))
         steps = splu(hessian.tocsc()).solve(gradients).T
+        if n_drawn < len(Y_true):  # few clusters: as much wider as Student's interval is
+            steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
         weights = _weigh_labels(cells, probabilities)
         squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
         alone = weights**2 @ cells.sum_by_group(variances)
         # At least 1: residuals of the rows that were fitted to are a little too small.
         ratios = np.maximum(np.divide(squares, alone, out=np.ones(len(alone)), where=alone > 0), 1)
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
-        return cls(table.label_names, frequencies, model.coef_ + steps, dispersions)
+        return cls(table.label_names, frequencies, model.coef_ + steps, dispersions, design_effects)
 
     def draw(self, table: ScoreTable, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
         """Draw coefficients and truths of a batch; return its counts, and those expected."""
@@ -300,7 +313,8 @@ class LabelCalibration:
         check_level(level)
         drawn, expected = self.draw(table, random_state)
         values = drawn.of_batch(metric, empty)
-        widened = self.widen(metric, values, expected.of_batch(metric, empty))
+        factor = self.dispersions[metric] ** 0.5
+        widened = widen(values, expected.of_batch(metric, empty), factor)
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
         return Estimate(float(values.mean()), low, high, len(table), level, float("nan"), metric)
 
@@ -311,21 +325,24 @@ class LabelCalibration:
         import pandas as pd
 
         check_level(level)
-        drawn, _ = self.draw(table, random_state)
-        draws = {"n_true": drawn.n_true}
-        draws |= {name: drawn.of_labels(measure, empty) for name, measure in MEASURES.items()}
-        columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
+        both, factor = self.draw(table, random_state), self.design_effects**0.5
+        n_predicted = both[0].n_predicted
+        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(table))}
+        for name, measure in MEASURES.items():
+            values, means = (counts.of_labels(measure, empty) for counts in both)
+            draws[name] = widen(values, means, factor)
+        columns: dict[str, Any] = {"n_predicted": n_predicted.astype(np.int64)}
         for name, values in draws.items():
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
-        names = show_names(table.label_names, len(drawn.n_predicted))
+        names = show_names(table.label_names, len(n_predicted))
         return pd.DataFrame(columns, index=pd.Index(names, name="label"))
 
-    def widen(self, metric: str, drawn: Floats, expected: Floats) -> Floats:
-        """Return draws of an average whose chance in the truth is as wide as it was measured."""
-        chance = drawn - expected
-        factor = self.dispersions[metric] ** 0.5
-        return np.clip(drawn + (factor - 1) * (chance - chance.mean()), 0.0, 1.0)
+
+def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float = 1.0) -> Floats:
+    """Return draws, (draws, ...), with the chance of the truth multiplied by a factor."""
+    chance = drawn - expected
+    return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
 
 
 def _round_logits(probabilities: Floats) -> Indices:
@@ -419,9 +436,10 @@ class DensityRatios:
     label_names: LabelNames
 
     @classmethod
-    def fit(cls, marginals: Floats, truth: Labelsets, label_names: LabelNames) -> DensityRatios:
-        """Learn from probabilities and truth of a calibration set, (n, L) each."""
-        x = _logits(marginals)
+    def fit(cls, table: ScoreTable, clusters: Indices) -> DensityRatios:
+        """Learn from a table that knows its labels."""
+        truth = np.asarray(table.truth)
+        x = _logits(table.marginals)
         start = np.repeat([[0.0], [1.0]], x.shape[1], axis=1)
         line = start
         for _ in range(N_NEWTON):
@@ -440,8 +458,9 @@ class DensityRatios:
         # The intercept moves with the prevalence; what both have in common cancels in the ratio.
         common = 1 / (len(truth) * prevalence * (1 - prevalence))
         covariances = inverse - np.stack([common, 0 * common, 0 * common])
+        covariances *= [design_effect(residuals, clusters) for residuals in (truth - p).T]
         ratio = line - np.stack([logit(prevalence), 0 * prevalence])
-        return cls(prevalence, ratio, covariances, label_names)
+        return cls(prevalence, ratio, covariances, table.label_names)
 
     def estimate(self, marginals: Floats, level: float) -> pd.DataFrame:
         """Return the share of a batch's rows in which each label is true, with an interval."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, ndtr, stdtrit
+from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
@@ -46,6 +47,8 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
+
+CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warning in 1,000
 
 RIDGE = 0.05  # on the correlations of columns and squares, which may be collinear
 N_PERMUTED = 199  # so that the smallest p-value is 0.005
@@ -309,6 +312,32 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
     )
 
 
+def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
+    """Sum of the ranks / N of some rows minus its mean over random draws, and its variance.
+
+    Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
+    """
+    n, n_all = len(rows), len(estimated)
+    ranks = rankdata(estimated) / n_all
+    excess = float((ranks[rows] - ranks.mean()).sum())
+    return excess, float(ranks.var()) * n * (n_all - n) / max(n_all - 1, 1)
+
+
+def warn_of_chosen_rows(excesses: Sequence[tuple[float, float]]) -> None:
+    """Warn if labelled rows of one or more batches cannot be random draws (`rank_excess`)."""
+    excess, variance = np.sum(excesses, axis=0)
+    p_value = 2 * float(ndtr(-abs(excess) / variance**0.5)) if variance > 1e-12 else 1.0
+    if p_value < CHOSEN_P:
+        which = "higher" if excess > 0 else "lower"
+        warn(
+            "The labelled rows must be drawn at random, but their estimated accuracies are "
+            f"{which} than those of the other rows (rank test, p = {p_value:.1g}). If they were "
+            "chosen, the estimate is biased and its interval does not show it: draw rows by "
+            "`draw_audit` and label each of them.",
+            UserWarning,
+        )
+
+
 @dataclass(frozen=True)
 class Weights:
     """How much each labelled row counts for a batch.
@@ -476,27 +505,27 @@ def shift_test(
     P(c)             0.31   0.60      0.39
     n_expected       1.01   1.29      0.21
     """
-    owner = getattr(reference, "accuracy_estimator_", None)
-    if owner is not None:
-        batch, Y_pred = reference._predict_all(batch)
-        reference = owner
+    fitted = getattr(reference, "fitted_", None)
+    if fitted is not None:
+        found = fitted.predictor.predict(batch)
+        batch, Y_pred, reference = found.dist, found.decisions, fitted.accuracy_estimator
     if hasattr(reference, "calibration_"):
-        if not reference._can_compare:
+        if not reference.can_compare:
             raise InputError(
                 "`reference` must be an estimator with a held-out calibration set, got one of "
                 "cross-fitting: its out-of-fold predictions come from other models, and the "
                 "p-value would be too small. Hold rows out (cv=0.4), or compare two distributions."
             )
-        known, other = reference._calibration_view(), reference._view(batch, Y_pred)
+        known, other = reference._calibration_view(), reference.summarise(batch, Y_pred).view
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
-    found = compare_views(known, other, random_state)
-    if found is None:
+    test = compare_views(known, other, random_state)
+    if test is None:
         raise InputError(
             f"Reference and batch must have at least {MIN_ROWS} rows each to be compared, got "
             f"{len(known)} and {len(other)}."
         )
-    return found
+    return test
 
 
 def _read_view(source: Any, Y_pred: Any) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._independent_labels import SparseIndependentLabels
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
@@ -119,6 +119,8 @@ class ScoreTable:
     label_names: LabelNames = None
     index: pd.Index | None = None
     truth: Labelsets | None = None
+    clusters: Indices | None = None
+    """Number of the cluster of dependent rows that each row is of, (n,); None: independent rows."""
     of_one_model: bool = True
     """Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
     apart by the probabilities of their labels, in yeast with an AUC of 0.64."""
@@ -252,6 +254,7 @@ class ScoreTable:
             sum(map(len, tables)),
             decisions=join([table.decisions for table in tables]),
             truth=join([table.truth for table in tables]),
+            clusters=join([table.clusters for table in tables]),
             decision_rule=rules.pop() if len(rules) == 1 else "given",
             label_names=first.label_names,
             of_one_model=of_one_model or len(tables) == 1,
@@ -288,6 +291,7 @@ class ScoreTable:
             columns | labels | {ESTIMATED: estimated},
             len(self),
             decision_rule=self.decision_rule,
+            clusters=self.clusters,
             of_one_model=self.of_one_model,
             compared=tuple(labels),
             _compared_as=None if shown is None else shown._keep(estimated),
@@ -299,7 +303,7 @@ class ScoreTable:
         new._columns = {name: values[rows] for name, values in self._columns.items()}
         new._n_rows = len(np.arange(len(self))[rows])
         new._dists = tuple(dist[rows] for dist in self._dists)
-        for name in ("decisions", "truth", "index", "_marginals"):
+        for name in ("decisions", "truth", "clusters", "index", "_marginals"):
             values = getattr(self, name)
             setattr(new, name, None if values is None else values[rows])
         return new
@@ -386,6 +390,12 @@ class ScoreTable:
     def knows_labels(self) -> bool:
         """Whether the probability and the truth of each label are known: not of sparse labels."""
         return self.truth is not None and not self._dists[0].sparse_rows
+
+    @property
+    def distribution(self) -> LabelsetDistribution:
+        """The distribution that the table was made from, of a table of one."""
+        (dist,) = self._dists
+        return dist
 
     def _mode(self) -> Labelsets:
         """Return the most probable labelset of each row of a table of distributions, (n, L)."""

@@ -30,13 +30,14 @@ from labelsure.guarantees._policy import (
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import OPEN, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.metrics.clusters import first_rows, read_clusters
+from labelsure.metrics.mean_tests import ROUNDING
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDING = 1e-9  # of a product such as 10 * 0.9, which is not quite a whole number
 LEVEL = 0.95  # of the interval of the coverage that the message states
 
 
@@ -387,7 +388,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         self.recall = recall
         self.score = score
 
-    def fit(self, dist: LabelsetDistribution, Y_true: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        dist: LabelsetDistribution,
+        Y_true: Any,
+        groups: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
         """Find the thresholds on a calibration set.
 
         Parameters
@@ -399,6 +407,10 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         groups
             (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
             what is stated holds in each group by itself.
+        clusters
+            (n,) the cluster of each, where rows depend on each other (ten photos of one event).
+            One random row of each cluster is used, and what is stated holds for a random row of a
+            new cluster.
         """
         self.check_parameters()
         source = self._source(dist)
@@ -410,14 +422,19 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
         self.label_names_, self.n_labels_ = label_names, source.n_labels
         values = self._score(source, truth)
+        codes = np.arange(len(source))
+        if clusters is not None:
+            codes = read_clusters(clusters, source.index, len(source), "the distribution")
 
         def fit(part: LabelsetRegion, rows: Indices) -> None:
             part.label_names_, part.n_labels_ = label_names, source.n_labels
+            rows = rows[np.random.default_rng(0).permutation(len(rows))]
+            rows = np.sort(rows[first_rows(codes[rows], 1)])
             part._fit_scores(source[rows], values[rows])
 
         self.regions_: dict[str, LabelsetRegion] | None
         if groups is None:
-            self._fit_scores(source, values)
+            fit(self, np.arange(len(source)))
         else:
             names = check_groups(groups, source.index, len(source), "the distribution")
             self.regions_ = fit_by_group(self, names, fit)

@@ -13,14 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.arguments import read_choice, read_number
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
 from labelsure.labelsets.rows import OPEN, index_of
-from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest, wilson_interval
+from labelsure.metrics.clusters import (
+    cluster_outcomes,
+    first_rows,
+    number_clusters,
+    read_clusters,
+)
+from labelsure.metrics.mean_tests import MEAN_TESTS, N_TARGETS, ROUNDING, MeanTest, wilson_interval
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import check_level
 from labelsure.saving import Savable
@@ -106,6 +112,17 @@ def check_grid(grid: Any) -> Floats:
     return thresholds
 
 
+def count_share(n_samples: int, share: float) -> int:
+    """Smallest number of rows that is at least a share of them.
+
+    Examples
+    --------
+    >>> count_share(100, 0.55), count_share(100, 0.551)
+    (55, 56)
+    """
+    return math.ceil(n_samples * share - ROUNDING)
+
+
 STARTS = (0.25, 0.0)
 """Where sequences start, as parts of the way from the target to 1."""
 
@@ -148,6 +165,63 @@ LOWER_CONFIDENCES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 N_SHARES = 10  # of a path: its thresholds accept a tenth more each
 
 
+@dataclass(frozen=True)
+class _Calibration:
+    """Calibration rows in random order, and the test of the mean accuracy of accepted ones.
+
+    Parameters
+    ----------
+    scores, accuracies
+        (n,) each.
+    clusters
+        (n,) numbers of clusters; None for independent rows.
+    size
+        Largest number of rows in a cluster.
+    test
+        Test of independent outcomes: of rows, or of clusters.
+    """
+
+    scores: Floats
+    accuracies: Floats
+    clusters: Indices | None
+    size: int
+    test: MeanTest
+
+    @property
+    def n_draws(self) -> int:
+        """Number of independent draws: of rows, or of clusters."""
+        return len(self.scores if self.clusters is None else np.unique(self.clusters))
+
+    def p_value(self, threshold: float, target: float, error: float) -> float:
+        """P-value of "the mean accuracy of what a threshold accepts is at most the target"."""
+        return self._p_value(self.scores >= threshold, target, error)
+
+    def bound(self, rows: Mask, error: float) -> float:
+        """Lower confidence bound of the mean accuracy of some rows, a multiple of 0.001."""
+        if self.clusters is None:
+            return self.test.lower_bound(self.accuracies[rows], error)
+        targets = np.arange(1, N_TARGETS) / N_TARGETS
+        failed = (k for k, t in enumerate(targets) if self._p_value(rows, t, error) > error)
+        return next(failed, N_TARGETS - 1) / N_TARGETS
+
+    def _p_value(self, rows: Mask, target: float, error: float) -> float:
+        values = self.accuracies[rows]
+        if self.clusters is not None:
+            values = cluster_outcomes(values, self.clusters[rows], target, self.size)
+        return self.test.p_value(values, target, error)
+
+    def resample(self, rng: np.random.Generator) -> _Calibration:
+        """Bootstrap sample of the rows, or of the clusters."""
+        n = self.n_draws
+        drawn = rng.integers(n, size=n)
+        if self.clusters is None:
+            return replace(self, scores=self.scores[drawn], accuracies=self.accuracies[drawn])
+        rows = [np.flatnonzero(self.clusters == cluster) for cluster in drawn]
+        codes, taken = np.repeat(np.arange(n), list(map(len, rows))), np.concatenate(rows)
+        scores, accuracies = self.scores[taken], self.accuracies[taken]
+        return replace(self, scores=scores, accuracies=accuracies, clusters=codes)
+
+
 class TargetWarning(UserWarning):
     """No threshold reaches the target on the calibration set: the policy accepts nothing.
 
@@ -186,6 +260,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         grid of their own, of few thresholds: each of them gets an equal part of the error.
     share
         Share of predictions to accept, in (0, 1], instead of a target.
+    max_cluster_size
+        With `clusters`: rows of a cluster that count at most, here and in the guarantee; of larger
+        clusters so many random ones. Fix it before you look at these rows, at about the size of
+        large clusters: rows beyond are lost, and a size that few clusters have costs power.
     random_state
         Seed of the order in which the test for "bounded" sees the accuracies. They must not
         come in an order that depends on the scores, so they are shuffled.
@@ -248,6 +326,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         confidence: float = 0.95,
         outcome: str = "bounded",
         grid: ArrayLike | None = None,
+        max_cluster_size: int = 1,
         random_state: int | None = 0,
     ) -> None:
         self.target = target
@@ -255,9 +334,17 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.outcome = outcome
         self.grid = grid
         self.share = share
+        self.max_cluster_size = max_cluster_size
         self.random_state = random_state
 
-    def fit(self, score: ArrayLike, accuracy: ArrayLike, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        score: ArrayLike,
+        accuracy: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
         """Find the threshold on labelled rows.
 
         Parameters
@@ -269,19 +356,26 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         groups
             (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
             what is proved holds with probability `confidence` in each group by itself.
+        clusters
+            (n,) the cluster of each, where rows depend on each other (ten photos of one event);
+            None: rows are independent.
         """
         self.check_parameters()
         scores, values = read_scored(score, accuracy)
-        self._test.check(values)
+        MEAN_TESTS[self.outcome].check(values)
+        codes = None
+        if clusters is not None:
+            codes = read_clusters(clusters, index_of(score), len(scores), "`score`")
         self.policies_: dict[str, AcceptPolicy] | None
         self.share_: float
         if groups is None:
-            self._fit_in_random_order(scores, values)
+            self._fit_in_random_order(scores, values, codes)
         else:
             names = check_groups(groups, index_of(score), len(scores))
 
             def fit(part: AcceptPolicy, rows: Indices) -> None:
-                part._fit_in_random_order(scores[rows], values[rows])
+                some = None if codes is None else codes[rows]
+                part._fit_in_random_order(scores[rows], values[rows], some)
 
             parts: dict[str, AcceptPolicy] = fit_by_group(self, names, fit)
             self.policies_ = parts
@@ -356,7 +450,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """Return thresholds with lower bounds that hold together: choose any row after looking.
 
         Without a `grid` the thresholds accept the most confident 10%, 20%, ..., 100% of the
-        calibration set, or fewer where scores are tied. Each bound is a test at an equal part of
+        calibration set, or fewer where scores are tied; with clusters, of which order statistics
+        prove nothing, they are 0.9, 0.8, ..., 0. Each bound is a test at an equal part of
         the error (Bonferroni), so that with probability `confidence` over the calibration set all
         of them hold at once. Thresholds between the rows carry no bound.
 
@@ -395,17 +490,20 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             return table.reset_index(drop=True)
         if self.n_samples_ == 0:
             raise InputError("A path needs at least one labelled row, got none.")
-        if self.grid is None:
+        if self.grid is not None:
+            thresholds = check_grid(self.grid)[::-1]
+        elif self.clusters_ is not None:
+            thresholds = np.arange(N_SHARES)[::-1] / N_SHARES
+        else:
             ranked = np.sort(self.scores_)[::-1]
             ranks = self.n_samples_ * np.arange(1, N_SHARES) // N_SHARES
             thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
-        else:
-            thresholds = check_grid(self.grid)[::-1]
         error, rows = (1 - self.confidence) / len(thresholds), []
         for threshold in np.unique(thresholds)[::-1]:
-            values = self._accepted(threshold)
+            is_accepted = self.scores_ >= threshold
+            values = self.accuracies_[is_accepted]
             share, mean = values.size / self.n_samples_, values.mean() if values.size else np.nan
-            rows.append((threshold, share, mean, self._test.lower_bound(values, error)))
+            rows.append((threshold, share, mean, self._calibration.bound(is_accepted, error)))
         return pd.DataFrame(rows, columns=["threshold", "share", "mean", "bound"])
 
     table = path
@@ -423,16 +521,27 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         else:
             read_number(self.share, "share", 0, 1, ends="(]")
         read_choice(self.outcome, "outcome", MEAN_TESTS)
+        read_whole_number(self.max_cluster_size, "max_cluster_size")
 
     @property
-    def _test(self) -> MeanTest:
-        return MEAN_TESTS[self.outcome]
+    def _calibration(self) -> _Calibration:
+        """The rows that it was fitted to, with the test of their mean."""
+        test = MEAN_TESTS[self.outcome if self.clusters_ is None else "bounded"]
+        size = self.max_cluster_size
+        return _Calibration(self.scores_, self.accuracies_, self.clusters_, size, test)
 
-    def _fit_in_random_order(self, scores: Floats, accuracies: Floats) -> None:
+    def _fit_in_random_order(
+        self, scores: Floats, accuracies: Floats, clusters: Indices | None
+    ) -> None:
         """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
         order = np.random.default_rng(self.random_state).permutation(len(scores))
+        self.clusters_: Indices | None = None
+        if clusters is not None:
+            order = order[first_rows(clusters[order], self.max_cluster_size)]
+            if self.max_cluster_size > 1:  # one row of each cluster is independent of the others
+                self.clusters_ = number_clusters(clusters[order])
         self.scores_, self.accuracies_ = scores[order], accuracies[order]
-        self.n_samples_, self.policies_ = len(scores), None
+        self.n_samples_, self.policies_ = len(order), None
         choose = self._choose_for_target if self.share is None else self._choose_for_share
         self.threshold_, self.share_, self.bound_, self.message_ = choose()
 
@@ -448,7 +557,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         scores, n = self.scores_, self.n_samples_
         if n == 0:
             raise InputError("A share needs at least one labelled row, got none.")
-        last = int(np.argsort(-scores, kind="stable")[math.ceil(self.share * n) - 1])  # type: ignore[operator]
+        if self.clusters_ is not None:
+            raise InputError(
+                "`share` needs independent rows, whose order statistics have a known distribution, "
+                "got clusters. Use a target, or one row of each cluster (`max_cluster_size=1`)."
+            )
+        last = int(np.argsort(-scores, kind="stable")[count_share(n, self.share) - 1])  # type: ignore[arg-type]
         threshold = float(scores[last])
         is_tied, is_above = scores == threshold, scores > threshold
         is_sample, referred = is_tied | is_above, ""
@@ -458,11 +572,11 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
             threshold = float(np.nextafter(threshold, np.inf))
             is_sample, share = is_above, float(is_above.mean())
-        bound = self._test.lower_bound(self.accuracies_[is_sample], 1 - self.confidence)
+        bound = self._calibration.bound(is_sample, 1 - self.confidence)
         message = (
             f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
             f"their mean accuracy is at least {bound:.3f} at {100 * self.confidence:g}% confidence "
-            f"(calibration set, n = {n:,}).{referred}"
+            f"({self._describe_rows()}).{referred}"
         )
         return threshold, share, bound, message
 
@@ -472,26 +586,31 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         grid, starts = self._place_tests(target)
         single = (1 - self.confidence) / len(starts)
 
+        calibration = self._calibration
+
         def p_value(i: int) -> float:
-            return self._test.p_value(self._accepted(grid[i]), target, single)
+            return calibration.p_value(grid[i], target, single)
 
         passed = find_passed(p_value, len(grid), starts, 1 - self.confidence)
         level = f"{100 * self.confidence:g}% confidence"
-        given = f"(calibration set, n = {self.n_samples_:,})"
+        given = f"({self._describe_rows()})"
         if not passed.any():
             message = f"No threshold reaches a mean accuracy of {target:g} at {level} {given}."
             return math.inf, 0.0, math.nan, f"{message} {self._advise(target)}"
         threshold = float(grid[np.argmax(passed)])
-        share = len(self._accepted(threshold)) / self.n_samples_
+        share = float((self.scores_ >= threshold).mean())
         message = (
             f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
             f"at least {target:g} at {level} {given}. {share:.1%} of predictions are accepted."
         )
         return threshold, share, target, message
 
-    def _accepted(self, threshold: float, rows: Any = slice(None)) -> Floats:
-        """Return the accuracies of those rows that a threshold accepts."""
-        return self.accuracies_[rows][self.scores_[rows] >= threshold]
+    def _describe_rows(self) -> str:
+        rows = f"calibration set, n = {self.n_samples_:,}"
+        if self.clusters_ is None:
+            return rows
+        most = count(self.max_cluster_size, "row")
+        return f"{rows} in {self._calibration.n_draws:,} clusters, which count with up to {most}"
 
     def _place_tests(self, target: float) -> tuple[Floats, Indices]:
         """Return thresholds, and where sequences of tests start."""
@@ -502,17 +621,23 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
     def _advise(self, target: float) -> str:
         """Say which lower target, and which lower confidence, a set like this would reach."""
-        n = self.n_samples_
+        calibration = self._calibration
+        if self.clusters_ is not None and self.n_samples_:
+            perfect = replace(calibration, accuracies=np.ones(self.n_samples_))
+            if perfect.p_value(-np.inf, target, 1 - self.confidence) > 1 - self.confidence:
+                return (
+                    "Too few clusters: perfect accuracy on all of their rows would not show it. "
+                    "Label rows of more clusters."
+                )
 
         def is_reached(target: float, confidence: float) -> bool:
             """Return whether most refits pass: some starting point at its own level."""
             grid, starts = self._place_tests(target)
             error = (1 - confidence) / len(starts)
             rng, n_reached = np.random.default_rng(0), 0
-            for _ in range(N_BOOTSTRAP if n else 0):
-                rows = rng.integers(n, size=n)
-                parts = (self._accepted(grid[i], rows) for i in starts)
-                n_reached += any(self._test.p_value(part, target, error) <= error for part in parts)
+            for _ in range(N_BOOTSTRAP if self.n_samples_ else 0):
+                drawn = calibration.resample(rng)
+                n_reached += any(drawn.p_value(grid[i], target, error) <= error for i in starts)
             return n_reached >= OFTEN * N_BOOTSTRAP
 
         hundredths = range(1, math.ceil(100 * target - 1e-9))

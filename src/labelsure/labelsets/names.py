@@ -243,6 +243,12 @@ class GivenLabelsets:
                     f"DataFrame there, or zeros and ones as `{self.name}`."
                 )
             return _rows_of(self.sets, label_names, self.name, sparse)
+        if _may_list_numbers(self.values, label_names or ()):
+            raise InputError(
+                f"`{self.name}` must be an array of zeros and ones, or lists of names as text, "
+                "where labels are called 0 and 1: a list of numbers can mean both, got "
+                f"{self.values[0]!r} in row 0. Write numpy.array([[0, 1]]) or [['0', '1']]."
+            )
         rows = read_rows(self.values, self.name, sparse=sparse)
         if self.label_names is None or label_names is None or self.label_names == label_names:
             return rows
@@ -285,6 +291,20 @@ def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> 
         return table, own if label_names is None else label_names
     wanted = tuple(str(label) for label in label_names)
     return table.iloc[:, match_labels(tuple(own), wanted, name, "`label_names`")], wanted
+
+
+def _may_list_numbers(values: Any, label_names: Sequence[str]) -> bool:
+    """Whether lists of 0 and 1 can be names of labels just as well, and would mean other rows."""
+    if not isinstance(values, (list, tuple)) or label_names in ((), ("1",)):
+        return False
+    if not {*label_names} <= {"0", "1"} or not all(
+        isinstance(row, (list, tuple)) for row in values
+    ):
+        return False
+    rows = [[str(entry) for entry in row] for row in values]
+    return bool(rows) and all(
+        len({*row}) == len(row) == len(label_names) and {*row} <= {*label_names} for row in rows
+    )
 
 
 def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
@@ -499,7 +519,7 @@ def list_some(names: Sequence[str]) -> str:
     return list_names([repr(name) for name in names])
 
 
-def read_groups(groups: Any) -> NDArray[np.str_]:
+def read_groups(groups: Any, name: str = "groups") -> NDArray[np.str_]:
     """Return groups as names, or say which instance has none."""
     import pandas as pd
 
@@ -507,7 +527,7 @@ def read_groups(groups: Any) -> NDArray[np.str_]:
     missing = np.flatnonzero(pd.isna(values))
     if missing.size:
         raise InputError(
-            f"`groups` must name the group of each instance, got none in row {missing[0]}."
+            f"`{name}` must name the {name[:-1]} of each instance, got none in row {missing[0]}."
         )
     return values.astype(str)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
 from labelsure.labelsets.rows import code_keys, fill_with_lowest
 
@@ -27,7 +28,7 @@ class WeightedLabelsets:
     ----------
     rows
         (m, L) the labelsets of the first instance, then those of the next: each instance's in the
-        order of falling weights, of equal ones the lowest code first.
+        order of falling weights, of equal ones (within `TIE`) the lowest code first.
     weights
         (m,) all above 0. They need not sum to one.
     starts
@@ -63,7 +64,7 @@ class WeightedLabelsets:
         order, first = _group_equal(keys, instance)
         sums = np.add.reduceat(weights[order], first) if len(first) else np.empty(0)
         kept, sums = order[first[sums > 0]], sums[sums > 0]
-        ranked = np.lexsort((-sums, instance[kept]))  # stable: of equal weights the lowest code
+        ranked = order_by_weight(sums, instance[kept], TIE * sums)
         kept = kept[ranked]
         if n_samples is None:
             n_samples = int(instance.max()) + 1 if len(instance) else 0
@@ -171,6 +172,28 @@ def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
         firsts = starts[:-1][is_filled]
         sums[is_filled] = np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
     return sums
+
+
+def order_by_weight(weights: Floats, instance: Indices, slack: Floats) -> Indices:
+    """Order by instance and falling weight; weights within `slack` of the next keep their order.
+
+    Examples
+    --------
+    >>> order_by_weight(np.array([0.2, 0.1 + 0.2, 0.3]), np.zeros(3), np.full(3, 1e-12))
+    array([1, 2, 0])
+    """
+    order = np.lexsort((-weights, instance))  # stable
+    sorted_weights = weights[order]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = instance[order][1:] != instance[order][:-1]
+    is_less = np.zeros(len(order), dtype=bool)
+    is_less[1:] = (sorted_weights[1:] < sorted_weights[:-1]) & ~is_first[1:]
+    is_clear = is_less.copy()
+    is_clear[1:] &= sorted_weights[1:] < sorted_weights[:-1] - slack[order][:-1]
+    if np.array_equal(is_less, is_clear):
+        return order
+    groups = np.cumsum(is_first | is_clear)
+    return order[np.lexsort((order, groups))]
 
 
 def find_distinct(rows: Labelsets, instance: Indices) -> Indices:

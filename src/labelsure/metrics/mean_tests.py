@@ -6,6 +6,7 @@ mean accuracy of what a policy accepts, rests on one of these.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -22,6 +23,7 @@ large one; for those that are 0 or 1, where less would be better, there is an ex
 BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
 STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
 N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
+ROUNDING = 1e-9  # of a product that is a whole number but for floating point
 
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
 
@@ -47,11 +49,15 @@ class ExactBinomial:
         return float(bdtr(len(outcomes) - outcomes.sum(), len(outcomes), 1 - target))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
-        """Return what the mean exceeds but for a chance of `error`, by Clopper and Pearson."""
+        """Lower confidence bound of the mean (Clopper and Pearson), a multiple of 0.001.
+
+        Rounded down: three printed digits must not claim more than what is proved.
+        """
         n_ones = int(outcomes.sum())
         if n_ones == 0:
             return 0.0
-        return float(betaincinv(n_ones, len(outcomes) - n_ones + 1, error))
+        bound = betaincinv(n_ones, len(outcomes) - n_ones + 1, error)
+        return math.floor(N_TARGETS * bound + ROUNDING) / N_TARGETS
 
 
 class Betting:

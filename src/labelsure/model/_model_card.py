@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
@@ -14,9 +13,11 @@ from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation.score_table import ScoreTable
+from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import abbreviate_names
-from labelsure.metrics.registry import METRICS, get_metric
+from labelsure.metrics.registry import METRICS, Metric, get_metric
+from labelsure.model._calibration import Calibrated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,40 +163,48 @@ class ModelCard:
 
 
 def make_card(
-    model: Any, n_training: int, for_estimator: ScoreTable, for_policy: ScoreTable
+    calibrated: Calibrated,
+    estimator: AccuracyEstimator,
+    policy: AcceptPolicy | None,
+    region: LabelsetRegion | None,
+    confidence: float,
 ) -> ModelCard:
-    """Return the card of an `AccuracyAwareClassifier` at the end of its `fit`."""
-    policy: AcceptPolicy | None = model.policy_
-    calibration, origin = _measure_calibration(model.accuracy_estimator_, for_estimator, for_policy)
-    reference = model.reference_
-    n_features = getattr(model, "n_features_in_", None)
+    """Card of a model at the end of its `fit`."""
+    predictor, for_estimator, for_policy = (
+        calibrated.predictor,
+        calibrated.for_estimator,
+        calibrated.for_policy,
+    )
+    calibration, origin = _measure_calibration(estimator, for_estimator, for_policy)
+    reference, labels = estimator.reference_, predictor.labels
+    is_reached = policy is not None and policy.reached_
     return ModelCard(
-        n_training=n_training,
+        n_training=calibrated.n_training,
         n_for_estimator=len(for_estimator),
         n_for_policy=0 if policy is None else len(for_policy),
-        n_features=None if n_features is None else int(n_features),
-        label_names=abbreviate_names(model.label_names_, model.n_labels_),
-        metric=get_metric(model.metric).name,
-        empty=float(model.empty),
-        decision=model.judged_,
-        comparison=model.comparison_,
-        recalibration=None if model.recalibration_ is None else str(model.recalibration_),
-        region=None if model.region_ is None else str(model.region_.message_),
+        n_features=predictor.inputs.n_features,
+        label_names=abbreviate_names(labels.names, labels.n_labels),
+        metric=get_metric(estimator.metric).name,
+        empty=float(estimator.empty),
+        decision=predictor.rule.title,
+        comparison=calibrated.comparison.sentence,
+        recalibration=None if predictor.recalibration is None else str(predictor.recalibration),
+        region=None if region is None else str(region.message_),
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
-        target=None if model.target is None else float(model.target),
-        confidence=float(model.confidence),
-        threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
+        target=None if policy is None or policy.target is None else float(policy.target),
+        confidence=float(confidence),
+        threshold=float(policy.threshold_) if policy is not None and is_reached else None,
         share=None if policy is None else float(policy.share_),
-        bound=None if policy is None or not policy.reached_ else float(policy.bound_),
-        n_labels=int(model.n_labels_),
-        guaranteed=model.guaranteed_,
-        summary=_describe_policy(model),
+        bound=float(policy.bound_) if policy is not None and is_reached else None,
+        n_labels=labels.n_labels,
+        guaranteed=calibrated.holds_out and is_reached,
+        summary=_describe_policy(calibrated, policy, get_metric(estimator.metric)),
         calibration=calibration,
         calibration_from=origin,
-        columns=_describe_columns(model),
-        classifier=_describe_classifier(model.estimator_),
+        columns=_describe_columns(predictor.estimator),
+        classifier=_describe_classifier(predictor.estimator),
     )
 
 
@@ -208,9 +217,9 @@ def _describe_classifier(fitted: Any) -> str:
     return f"{type(inner).__name__}{chosen}{before}"
 
 
-def _describe_columns(model: Any) -> list[dict[str, str]] | None:
-    """Return what the first step of a pipeline says of the columns of a table, None without it."""
-    first = first_step(model.estimator_)
+def _describe_columns(fitted: Any) -> list[dict[str, str]] | None:
+    """Roles of the columns of a table, by the first step of a pipeline; None without it."""
+    first = first_step(fitted)
     return first.describe_columns() if hasattr(first, "describe_columns") else None
 
 
@@ -219,30 +228,29 @@ def _measure_calibration(
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which rows."""
     if for_policy is for_estimator:
-        (estimated, accuracy), origin = estimator._compare_estimates(), FROM_FOLDS
+        (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS
     else:
         estimated, origin = estimator.predict(for_policy), FROM_POLICY
         accuracy = for_policy.accuracy(estimator.metric, estimator.empty)
     return reliability(estimated, accuracy)._to_lists(), origin
 
 
-def _describe_policy(model: Any) -> str:
-    """Return what a policy accepts, and whether that is guaranteed, in words."""
-    policy: AcceptPolicy | None = model.policy_
+def _describe_policy(calibrated: Calibrated, policy: AcceptPolicy | None, metric: Metric) -> str:
+    """Describe which predictions a policy accepts, and whether that is guaranteed."""
     if policy is None:
         return "There is no target and no share, so no prediction is accepted or refused."
     if not policy.reached_:
-        return str(policy.message_)
-    message = policy.message_.replace("mean accuracy", f"mean {get_metric(model.metric).title}")
-    if model.guaranteed_ and is_settled(model.estimator_):
+        return policy.message_
+    message = policy.message_.replace("mean accuracy", f"mean {metric.title}")
+    if not calibrated.holds_out:
+        return (
+            f"{message} Not guaranteed: with folds all rows serve every purpose, and the "
+            f"estimates are those of models trained on {calibrated.trained_on} rows. Hold rows "
+            "out, e.g. by cv=0.4."
+        )
+    if is_settled(calibrated.predictor.estimator):
         return (
             f"{message} Guaranteed if the model was not trained on the calibration set, which "
             "cannot be checked here."
         )
-    if model.guaranteed_:
-        return f"{message} Guaranteed: the policy has a calibration set of its own."
-    trained = f"{1 - 1 / int(model.cv):.0%} of the" if isinstance(model.cv, Integral) else "fewer"
-    return (
-        f"{message} Not guaranteed: with folds all rows serve every purpose, and the "
-        f"estimates are those of models trained on {trained} rows. Hold rows out, e.g. by cv=0.4."
-    )
+    return f"{message} Guaranteed: the policy has a calibration set of its own."

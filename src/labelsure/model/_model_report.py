@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,20 @@ from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers._adapters import is_settled
-from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._label_estimates import MEASURES, LabelCounts
 from labelsure.estimation._reliability import reliability
-from labelsure.estimation._shift import MAX_ROWS, ShiftTest, say_shift
+from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
-from labelsure.metrics.registry import get_metric
-from labelsure.model._assessment import Assessment, assess_table
+from labelsure.model._assessment import Assessment, assess_rows
+from labelsure.model._fitted import Fitted
+from labelsure.model._predictor import Predictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +52,25 @@ MANY_LABELS = 50
 FEW_INSTANCES = 200  # of so many labels
 N_MARGINALS = 12  # labels of a row, the most probable and the predicted ones
 N_DIGITS = 3
-Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None, Any]
-"""Distributions, what is predicted (None for the mode), the truth and the columns to show."""
+
+
+@dataclass(frozen=True)
+class PageBatch:
+    """Rows of a page.
+
+    Parameters
+    ----------
+    predictions
+        Distributions and decisions.
+    truth
+        (n, L), if it is known.
+    shown
+        Columns of X to show, if any.
+    """
+
+    predictions: Predictions
+    truth: Labelsets | None = None
+    shown: pd.DataFrame | None = None
 
 
 class RowSample:
@@ -94,16 +113,16 @@ def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
 class PageRows:
     """What a page shows of predictions, which may come in parts."""
 
-    def __init__(self, model: Any, open_cost: float | None) -> None:
+    def __init__(self, model: Fitted, open_cost: float | None) -> None:
         self.model, self.open_cost = model, open_cost
-        self.metric = get_metric(model.metric)
+        self.metric = model.metric
         self.stops = _list_stops(model)
         self.sums = [BatchSums.of(np.empty(0), np.zeros(1))] * len(self.stops)
         self.columns: list[str] = []
-        n_labels: int = model.n_labels_
+        n_labels = model.n_labels
         self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
         self.for_labels = RowSample(max(100, N_CELLS // n_labels))
-        self.viewed = RowSample(MAX_ROWS)  # of inputs that are compared with the calibration set
+        self.summary: BatchSummary | None = None
         self.n_predicted = np.zeros(n_labels, dtype=np.int64)
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
@@ -115,30 +134,21 @@ class PageRows:
         """How many predictions there are."""
         return sum(map(len, self._estimated))
 
-    def add(
-        self,
-        dist: LabelsetDistribution,
-        Y_pred: Labelsets | None,
-        Y_true: Labelsets | None,
-        shown: pd.DataFrame | None,
-    ) -> None:
+    def add(self, batch: PageBatch) -> None:
         """Add some predictions."""
+        dist, Y_true, shown = batch.predictions.dist, batch.truth, batch.shown
         if len(dist) == 0:
             return
-        estimator = self.model.accuracy_estimator_
-        table = ScoreTable.from_distribution(
-            dist, Y_true, Y_pred, metrics=[self.metric], decision_rule=estimator.decision_
-        )
-        found, first_row = assess_table(self.model, dist, table), self.n
+        estimator = self.model.accuracy_estimator
+        table = self.model.tabulate(batch.predictions, Y_true)
+        estimated, first_row = estimator.estimate_rows(table), self.n
+        found = assess_rows(self.model, estimated)
         self._estimated.append(found.accuracy)
-        features, learned = estimator._read_batch(table, None)[1], estimator._fitted_model()
         for i, stop in enumerate(self.stops):
-            part = features[found.accuracy >= stop["threshold"]]
-            self.sums[i] += BatchSums.of(learned.predict(part), learned.sum_slopes(part))
-        if estimator._can_compare:
-            self.viewed.add(
-                len(dist), lambda rows: estimator._view_table(table, rows).to_dict("records")
-            )
+            self.sums[i] += estimated.sums(estimated.accuracy >= stop["threshold"])
+        if estimator.can_compare:
+            summary = estimated.summarise()
+            self.summary = summary if self.summary is None else self.summary + summary
         predicted: Any = make_sparse(found.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
@@ -176,28 +186,28 @@ class PageRows:
             own = estimated[estimated >= stop["threshold"]]
             seen = self.sums[i] if self.sums[i].n_samples else of_all
             self.sums[i] = BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
-        names = show_names(self.model.label_names_, self.model.n_labels_)
+        names = show_names(self.model.label_names, self.model.n_labels)
         counted = scored["predicted"].explode().value_counts()
         self.n_predicted = np.array([counted.get(name, 0) for name in names], dtype=np.int64)
         self._estimated = [estimated]
 
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
-        import pandas as pd
-
-        model, estimator, n = self.model, self.model.accuracy_estimator_, self.n
-        noun = estimator._quantity.removeprefix("mean ")
+        model, estimator, n = self.model, self.model.accuracy_estimator, self.n
+        noun = estimator.reference_.quantity.removeprefix("mean ")
         estimates = [
-            estimator._estimate_sums(sums, level=model.confidence) if sums.n_samples else None
+            estimator.estimate(BatchSummary(sums), level=model.confidence, shift="ignore")
+            if sums.n_samples
+            else None
             for sums in self.sums
         ]
-        view = pd.DataFrame(self.viewed.rows, dtype=np.float32) if self.viewed.rows else None
-        test, untested = estimator._compare_with_calibration(view)
+        view = None if self.summary is None else self.summary.view
+        test, untested = estimator.compare_with_calibration(view)
         is_found = test is not None and test.found
         has_truth = bool(self._actual)
         estimated = np.concatenate(self._estimated)
         actual = np.concatenate(self._actual) if has_truth else None
-        policy, threshold = model.policy_, model.card_.threshold
+        policy, threshold = model.policy, model.card.threshold
         accepted = estimated >= (np.inf if threshold is None else threshold)
         of_all = estimates[int(np.argmin([stop["threshold"] for stop in self.stops]))]
         of_accepted = None if threshold is None else estimates[-1]
@@ -287,13 +297,13 @@ class PageRows:
         """Return the labels that are predicted most: estimated and, with the truth, actual."""
         model, found = self.model, {}
         weight = (self.n_predicted + self.n_true).astype(float)
-        calibration = model.accuracy_estimator_.label_calibration_
+        calibration = model.accuracy_estimator.label_calibration_
         n_seen = len(self.for_labels.rows)
         if n_seen and calibration is not None:
             marginals, decisions = (
                 np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
             )
-            dist = IndependentLabels(marginals, label_names=model.label_names_)
+            dist = IndependentLabels(marginals, label_names=model.label_names)
             table = calibration.estimate_labels(
                 ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
                 empty=model.empty,
@@ -312,7 +322,7 @@ class PageRows:
         order = np.argsort(-weight, kind="stable")
         occurring = order[weight[order] > 0]
         rows = []
-        names = show_names(model.label_names_, occurring[:N_LABELS].tolist())
+        names = show_names(model.label_names, occurring[:N_LABELS].tolist())
         for label, name in zip(occurring[:N_LABELS].tolist(), names, strict=True):
             row: dict[str, Any] = {"name": name, "n_predicted": int(self.n_predicted[label])}
             for measure in ("prevalence", *MEASURES):
@@ -336,7 +346,7 @@ class PageRows:
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
         order = order[pairs.data[order] > 0]
-        names: LabelNames = self.model.label_names_
+        names = self.model.label_names
         missed, added = (show_names(names, part[order]) for part in pairs.coords)
         return [
             {"missed": one, "added": other, "n": int(n)}
@@ -361,12 +371,14 @@ NOTHING = 2.0
 """A threshold that no estimated accuracy reaches."""
 
 
-def _list_stops(model: Any) -> list[dict[str, Any]]:
+def _list_stops(model: Fitted) -> list[dict[str, Any]]:
     """Return thresholds that something is known of: those of the path, all, none; last, its own."""
-    policy = model.policy_
+    policy = model.policy
     path: dict[float, float | None] = {0.0: None, NOTHING: None}
     if policy is not None:
-        path |= {max(row.threshold, 0.0): float(row.bound) for row in policy.path().itertuples()}
+        known = policy.path()
+        thresholds = np.maximum(known["threshold"].to_numpy(np.float64), 0.0)
+        path |= dict(zip(thresholds.tolist(), known["bound"].tolist(), strict=True))
     stops = [{"threshold": t, "bound": path[t], "own": False} for t in sorted(path)]
     if policy is not None and policy.reached_:
         own = float(policy.threshold_)
@@ -375,16 +387,16 @@ def _list_stops(model: Any) -> list[dict[str, Any]]:
     return stops
 
 
-def _say_bound(model: Any, noun: str, stop: dict[str, Any] | None, is_shifted: bool) -> str:
+def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted: bool) -> str:
     """Say what holds at a threshold, None being one that nothing was shown of."""
     level = f"{100 * model.confidence:g}% confidence"
     if stop is not None and stop["threshold"] == NOTHING:
         return "Nothing is accepted."
     if is_shifted:
         return "No bound holds here: this batch has shifted."
-    if model.policy_ is None:
+    if model.policy is None:
         return "No guarantee: no target was set."
-    if not model._holds_out:
+    if not model.holds_out:
         return "No guarantee: the model was cross-fitted."
     if stop is None or not stop["bound"]:
         return "No guarantee at this threshold."
@@ -456,7 +468,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _answer(
-    model: Any,
+    model: Fitted,
     noun: str,
     n: int,
     k: int,
@@ -465,7 +477,7 @@ def _answer(
     untested: str,
 ) -> list[str]:
     """Say first how many predictions can go out unreviewed, then what holds for them."""
-    policy, (of_all, of_accepted) = model.policy_, estimates
+    policy, (of_all, of_accepted) = model.policy, estimates
     is_shifted = test is not None and test.found
     if policy is None:
         first = f"{count(n, 'prediction')}, estimated mean {noun} {of_all.mean:.3f}."
@@ -488,7 +500,7 @@ def _answer(
             "has shifted.",
             f"The rule was shown to average {bound} on rows like the calibration set only.",
         ]
-    if not model._holds_out:
+    if not model.holds_out:
         return [
             f"{part[0].upper()}{part[1:]} reach {threshold}; {n - k:,} need review.",
             f"No guarantee, as the model was cross-fitted; {estimated}",
@@ -513,18 +525,18 @@ def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
     return f"{say_shift(test, '')} {after}"
 
 
-def _say_trust(model: Any) -> str:
+def _say_trust(model: Fitted) -> str:
     """Say which condition of the guarantee cannot be checked."""
-    if model.policy_ is None or not model.guaranteed_ or not is_settled(model.estimator_):
+    if not model.card.guaranteed or not is_settled(model.predictor.estimator):
         return ""
     return "All of this holds if the classifier was not trained on the calibration set."
 
 
 def _compare(
-    model: Any, n: int, found: Estimate, actual: Floats | None, accepted: Any
+    model: Fitted, n: int, found: Estimate, actual: Floats | None, accepted: Any
 ) -> list[list[str]]:
     """Return the same numbers of these rows and of the calibration set."""
-    card, quantity = model.card_, found.quantity
+    card, quantity = model.card, found.quantity
     calibrated = f"{card.estimated:.3f} ({card.low:.3f} to {card.high:.3f})"
     estimate = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
     rows = [
@@ -554,8 +566,8 @@ def _describe_reliability(columns: dict[str, list[Any]], source: str) -> dict[st
 
 
 def make_model_report(
-    model: Any,
-    batches: Iterable[Batch],
+    model: Fitted,
+    batches: Iterable[PageBatch],
     title: str,
     open_cost: float | None = None,
     note: str = "",
@@ -567,10 +579,11 @@ def make_model_report(
     """
     from labelsure import __version__
 
-    card, noun = model.card_, model.accuracy_estimator_._quantity.removeprefix("mean ")
+    card, noun = model.card, model.accuracy_estimator.reference_.quantity.removeprefix("mean ")
+    level = model.accuracy_estimator.reference_.level
     rows = PageRows(model, open_cost)
     for batch in batches:
-        rows.add(*batch)
+        rows.add(batch)
     if scored is not None:
         rows.complete(scored)
     data: dict[str, Any] = {
@@ -578,7 +591,7 @@ def make_model_report(
         "version": __version__,
         "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
         "metric": noun,
-        "judged": model.judged_,
+        "judged": model.predictor.rule.title,
         "note": note,
         "batch": None,
         "alert": "",
@@ -587,9 +600,8 @@ def make_model_report(
             card.calibration, f"{card.calibration_from}, when the model was made"
         ),
         "answer": [
-            f"A model of {count(model.n_labels_, 'label')}: estimated mean {noun} "
-            f"{card.estimated:.3f} ({100 * model.reference_.level:g}% interval {card.low:.3f} to "
-            f"{card.high:.3f})."
+            f"A model of {count(model.n_labels, 'label')}: estimated mean {noun} "
+            f"{card.estimated:.3f} ({100 * level:g}% interval {card.low:.3f} to {card.high:.3f})."
         ],
         "notes": [card.summary],
         "sections": [("reliability", "Is the estimate right?"), ("card", "The model")],

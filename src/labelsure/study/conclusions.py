@@ -1,18 +1,22 @@
 """What the paper concludes, and whether a study of ours supports it.
 
-A conclusion is one or more claims about numbers, each with a sign. Every number is computed in each
-repeat of the split; its 95% interval over the repeats decides:
+A conclusion is one or more claims about numbers. The verdict on a claim is the paper's own: its
+test, applied to our means over splits, at its level.
 
-- *holds*: every claim's interval lies on the side that the paper says;
-- *does not hold*: the interval of at least one claim lies on the other side;
-- *not applicable*: the study has other data sets than the paper's, whose conclusions are about
-  these, or none of the numbers;
-- *undecided*: anything else, such as a study of only some metrics.
+- A claimed effect holds if our number has its sign and is significant at the level of the stars
+  that are printed for it; where none are printed, the sign decides.
+- A claimed absence holds if our number is not significant at 10%.
+- Where the paper draws a conclusion without a test (an R2, a count, an order), it holds if our
+  number lies on the same side of the bound.
 
-Where the paper finds no evidence of a difference, the conclusion holds if every interval contains
-0, and does not hold otherwise. Repeats of a split share their data, so their plain interval would
-be too narrow: its variance is enlarged by the ratio of test to training instances (Nadeau and
-Bengio's correction). With one repeat the regression's own standard error takes its place.
+A conclusion *holds* if all of its claims do, *does not hold* if one does not, is *undecided* if a
+study lacks some of the numbers, and *not applicable* if it lacks all of them or has other data sets
+than the paper's. Applied to the published numbers, this gives the paper's conclusions: see
+`published_conclusions`.
+
+Beside the verdict stands whether it is *stable*: the 95% interval over splits leaves the sign.
+Splits share their data, so its variance is enlarged by the ratio of test to training instances
+(Nadeau and Bengio's correction).
 
 The conclusions are rows of `published/conclusions.csv`; a new one is a row there, and a new kind of
 number is a function here.
@@ -20,33 +24,34 @@ number is a function here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 from scipy.stats import t as student
 
 from labelsure._runtime.typing import Floats
 from labelsure.errors import unknown_name
-from labelsure.study.analyses import ALL, FIT, Analyses
-from labelsure.study.mixture import DEFAULT_WIDTH, WIDTHS
+from labelsure.study.analyses import ALL, BASELINE, KEYS, LEVELS, Analyses, over_repeats
 
 PUBLISHED = ("conclusions", "correlations", "datasets", "intervals", "models")
-SIGNIFICANT = 0.1
-"""The level at which the paper counts the terms of its models."""
+NO_TEST = 1.0
+"""The level of claims that the paper makes without a test."""
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 NOT_APPLICABLE = "not applicable"
 VERDICTS = (FAILS, UNDECIDED, HOLDS, NOT_APPLICABLE)
 """In the order in which they are reported."""
 
+YES, NO, ONE_SPLIT = "yes", "no", "one split"
+
 
 def published_table(table: str) -> pd.DataFrame:
-    """Return a table of what the paper prints.
+    """Return a table of the paper.
 
     Examples
     --------
@@ -66,43 +71,62 @@ def published_table(table: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number that should be above 0 (sign 1), below (-1) or consistent with 0 (sign 0).
+    """A number that should be above a bound (sign 1), below it (-1) or equal to it (0).
 
     Parameters
     ----------
     text
-        What the number is.
+        The number's name.
     sign
-        What the paper says of it.
-    estimate, low, high
-        Mean over the repeats and its 95% interval; infinite where there is none. The estimate is
-        NaN where the study lacks the number.
-    p_value
-        By the paper's own test, the regression over all cells (of the means over repeats): it asks
-        whether the number would be seen on other data sets too. Missing where it has no such test.
+        The side of the bound, by the paper.
+    estimate, p_value
+        Ours: the mean over splits and its p-value by the paper's test, the regression over all
+        cells. NaN where the study lacks the number, or the paper has no test of it.
+    paper, paper_p
+        The same in print.
+    level
+        Of the test: that of the printed stars, 0.1 for a claimed absence, 1 without a test.
+    bound
+        Usually 0.
+    low, high
+        95% interval over splits; infinite where there is one split.
+    n_splits
+        How many splits have the number.
     """
 
     text: str
     sign: int
     estimate: float
-    low: float
-    high: float
     p_value: float = np.nan
+    paper: float = np.nan
+    paper_p: float = np.nan
+    level: float = NO_TEST
+    bound: float = 0.0
+    low: float = -np.inf
+    high: float = np.inf
+    n_splits: int = 1
 
     @property
     def missing(self) -> bool:
-        """Whether the study does not have the number."""
-        return bool(np.isnan(self.estimate))
+        """Whether the study lacks the number, or its test."""
+        return bool(np.isnan(self.p_value if self.level < NO_TEST else self.estimate))
 
     @property
-    def side(self) -> int:
-        """Where the interval is: 1 above 0, -1 below, 0 if it contains 0."""
-        return int(self.low > 0) - int(self.high < 0)
+    def holds(self) -> bool:
+        """Whether the number is as the paper says; False where it is missing."""
+        gap, is_tested = self.estimate - self.bound, self.level < NO_TEST
+        if self.sign == 0:
+            return self.p_value >= self.level if is_tested else gap == 0
+        return gap * self.sign > 0 and (not is_tested or self.p_value < self.level)
 
     @property
-    def contradicted(self) -> bool:
-        """Whether the interval is where the paper says that it is not."""
-        return self.side not in (0, self.sign)
+    def stable(self) -> str:
+        """Whether the interval over splits leaves the sign: "yes", "no" or "one split"."""
+        if self.n_splits < 2:
+            return ONE_SPLIT
+        low, high = self.low - self.bound, self.high - self.bound
+        leaves = low <= 0 <= high if self.sign == 0 else low > 0 or high < 0
+        return YES if leaves else NO
 
 
 @dataclass(frozen=True)
@@ -114,11 +138,11 @@ class Conclusion:
     name
         Short, for programs.
     statement
-        What the paper says.
+        The paper's words, shortened.
     claims
         The numbers behind; none if the study has none of them.
     applicable
-        Whether the study is about what the paper is about.
+        Whether the study has the paper's data sets.
     """
 
     name: str
@@ -129,174 +153,411 @@ class Conclusion:
     @property
     def verdict(self) -> str:
         """Return "holds", "does not hold", "undecided" or "not applicable"."""
-        if not self.applicable or all(claim.missing for claim in self.claims):
+        known = [claim for claim in self.claims if not claim.missing]
+        if not self.applicable or not known:
             return NOT_APPLICABLE
-        if any(claim.contradicted for claim in self.claims):
+        if not all(claim.holds for claim in known):
             return FAILS
-        supported = all(c.side == c.sign and not c.missing for c in self.claims)
-        return HOLDS if supported else UNDECIDED
+        return HOLDS if len(known) == len(self.claims) else UNDECIDED
+
+    @property
+    def stable(self) -> str:
+        """Return "no" if one claim is not stable, else "one split" if one has one, else "yes"."""
+        found = {claim.stable for claim in self.claims}
+        return next((word for word in (NO, ONE_SPLIT) if word in found), YES)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The numbers that conclusions are about: means over splits, one split, or the paper's.
+
+    Parameters
+    ----------
+    correlations
+        As `over_repeats` returns them, with association.
+    models
+        As `Analyses.models`.
+    intervals
+        As `interval_table` returns them; no rows for single splits.
+    """
+
+    correlations: pd.DataFrame
+    models: pd.DataFrame
+    intervals: pd.DataFrame
+
+    @cached_property
+    def _terms(self) -> dict[tuple[str, ...], tuple[float, float]]:
+        columns = ["association", "analysis", "of", "term", "estimate", "p_value"]
+        rows = self.models[columns].dropna(subset=["estimate"]).itertuples(index=False)
+        return {tuple(row[:4]): (float(row[4]), float(row[5])) for row in rows}
+
+    def term(self, association: str, analysis: str, of: str, term: str) -> tuple[float, float]:
+        """Return estimate and p-value of a term of a model; NaN where there is none."""
+        return self._terms.get((association, analysis, of, term), (np.nan, np.nan))
+
+    def robustness(self, association: str, term: str) -> dict[str, float]:
+        """Return a term or statistic of Analysis 2 or 4 by candidate."""
+        key = (association, "robustness", term)
+        return {k[2]: value for k, (value, _) in self._terms.items() if (k[0], k[1], k[3]) == key}
+
+
+def published_evidence() -> Evidence:
+    """Return the paper's numbers as they are printed.
+
+    A p-value is that of the printed estimate and standard error, clipped to the range that the
+    stars say; for arrows it is the upper end of theirs. A printed -0.000 is a number below 0.
+    """
+    correlations = published_table("correlations").assign(association="kendall")
+    cell = KEYS[:-1]
+    baseline = correlations[correlations["candidate"] == BASELINE].set_index(cell)["correlation"]
+    of_cell = baseline.loc[pd.MultiIndex.from_frame(correlations[cell])].to_numpy()
+    models = published_table("models")
+    n = models[models["term"] == "n"].set_index(["association", "analysis", "of"])["estimate"]
+    keys = pd.MultiIndex.from_frame(models[["association", "analysis", "of"]])
+    n_terms = models["standard_error"].notna().groupby([keys.get_level_values(k) for k in range(3)])
+    left = n.loc[keys].to_numpy() - n_terms.transform("sum").to_numpy() - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t_values = models["estimate"].abs() / models["standard_error"]
+    p_values = np.clip(2 * student.sf(t_values.fillna(0), left), *_printed_range(models["stars"]))
+    is_minus_zero = (models["estimate"] == 0) & np.signbit(models["estimate"])
+    return Evidence(
+        correlations.assign(
+            difference=correlations["correlation"] - of_cell,
+            p_value=_printed_range(correlations["arrows"])[1],
+        ),
+        models.assign(
+            estimate=models["estimate"].mask(is_minus_zero, -1e-6),
+            p_value=np.where(models["standard_error"].isna(), np.nan, p_values),
+        ),
+        published_table("intervals"),
+    )
+
+
+def _printed_range(marks: pd.Series) -> tuple[Floats, Floats]:
+    """Return the least and the largest p-value that 0 to 3 marks stand for."""
+    ends = np.array([1.0, *LEVELS, 0.0])
+    n_marks = marks.str.len().to_numpy(dtype=int)
+    most = np.where(n_marks > 0, np.nextafter(ends[n_marks], 0), 1.0)
+    return ends[n_marks + 1], most
 
 
 def draw_conclusions(analyses: Analyses) -> list[Conclusion]:
     """Return every conclusion of the paper with its verdict, those that do not hold first."""
-    numbers = Numbers(analyses)
+    found, models = analyses.correlations, analyses.models
+    means = [
+        over_repeats(part).assign(association=association)
+        for association, part in found.groupby("association", sort=False)
+    ]
+    ours = Evidence(pd.concat(means), models[models["repeat"] == ALL], analyses.intervals)
+    splits = [
+        Evidence(
+            found[found["repeat"] == repeat],
+            models[models["repeat"] == repeat],
+            analyses.intervals[:0],
+        )
+        for repeat in found["repeat"].unique()
+    ]
+    sizes = analyses.datasets.groupby("dataset")[["n_test", "n_train"]].mean()
+    ratio = float((sizes["n_test"] / sizes["n_train"]).mean())
     studied = set(analyses.scores["dataset"])
     applicable = studied <= set(published_table("datasets")["dataset"])
-    drawn = [
-        Conclusion(str(name), rows["statement"].iloc[0], tuple(numbers.claims(rows)), applicable)
-        for name, rows in published_table("conclusions").groupby("name", sort=False)
-    ]
-    return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))
+    return judge(ours, splits, ratio, applicable=applicable)
 
 
-def repeat_interval(
-    values: Floats, test_to_training: float, error: float = np.nan
-) -> tuple[float, float, float]:
-    """Return mean and 95% interval of a number over repeats of a split of the same data.
+def published_conclusions() -> list[Conclusion]:
+    """Return the verdicts on the paper's own numbers: all hold.
 
     Examples
     --------
-    >>> mean, low, high = repeat_interval(np.array([0.1, 0.2, 0.3]), 2 / 3)
-    >>> f"{mean:.2f} from {low:.2f} to {high:.2f}"
-    '0.20 from -0.23 to 0.63'
+    >>> {conclusion.verdict for conclusion in published_conclusions()}
+    {'holds'}
     """
-    n = len(values)
-    if n == 0 or np.isnan(values).any():
-        return np.nan, -np.inf, np.inf
-    mean = float(values.mean())
-    if n == 1:
-        reach = norm.ppf(0.975) * error if np.isfinite(error) else np.inf
-    else:
-        deviation = values.std(ddof=1) * np.sqrt(1 / n + test_to_training)
-        reach = student.ppf(0.975, n - 1) * deviation
-    return mean, float(mean - reach), float(mean + reach)
+    return judge(published_evidence())
 
 
-Found = Iterator[tuple[Any, ...]]
-"""What each number is, its value in each repeat, its standard error, its p-value."""
-
-
-class Numbers:
-    """The numbers that conclusions ask for, in each repeat.
+def judge(
+    ours: Evidence,
+    splits: Sequence[Evidence] = (),
+    ratio: float = np.nan,
+    *,
+    applicable: bool = True,
+) -> list[Conclusion]:
+    """Return every conclusion of the paper with the verdict on some numbers.
 
     Parameters
     ----------
-    analyses
-        Of a study.
+    ours
+        Means over splits.
+    splits
+        Each of them.
+    ratio
+        Of test to training instances.
+    applicable
+        Whether the numbers are of the paper's data sets.
     """
-
-    def __init__(self, analyses: Analyses) -> None:
-        self.analyses = analyses
-        means = analyses.datasets.groupby("dataset")[["n_test", "n_train"]].mean()
-        self.ratio = float((means["n_test"] / means["n_train"]).mean())
-
-    def claims(self, rows: pd.DataFrame) -> Iterator[Claim]:
-        """Yield the claims of some rows of the table of conclusions."""
+    paper = published_evidence()
+    drawn = []
+    for name, rows in published_table("conclusions").groupby("name", sort=False):
+        claims: list[Claim] = []
         row: Any
         for row in rows.itertuples(index=False):
-            make: Callable[..., Found] = getattr(self, f"_{row.quantity}")
-            # Halvings have as many instances on either side.
-            ratio = self.ratio if row.association else 1.0
-            for text, values, *more in make(row.association, row.subjects.split(), row.on.split()):
-                error, p = (*more, np.nan, np.nan)[:2]
-                interval = repeat_interval(np.asarray(values, dtype=float), ratio, error)
-                yield Claim(text, int(row.sign), *interval, p)
+            question = Question(
+                str(row.association), str(row.subjects).split(), str(row.on).split()
+            )
+            find = QUANTITIES[str(row.quantity)]
+            printed, mine = ({n.text: n for n in find(e, question)} for e in (paper, ours))
+            each = [{n.text: n.value for n in find(split, question)} for split in splits]
+            for text in dict.fromkeys([*printed, *mine]) if mine else ():
+                known, here = (found.get(text, Number(text)) for found in (printed, mine))
+                values = [found[text] for found in each if not np.isnan(found.get(text, np.nan))]
+                low, high = interval_over_splits(np.array(values), ratio)
+                claims.append(
+                    Claim(
+                        text=text,
+                        sign=int(row.sign),
+                        estimate=here.value,
+                        p_value=here.p_value,
+                        paper=known.value,
+                        paper_p=known.p_value,
+                        level=_level(known.p_value, int(row.sign)),
+                        bound=float(row.bound),
+                        low=low,
+                        high=high,
+                        n_splits=len(values),
+                    )
+                )
+        drawn.append(Conclusion(str(name), rows["statement"].iloc[0], tuple(claims), applicable))
+    return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))
 
-    def _one(self, association: str, metric: str, term: str) -> tuple[Floats, float, float]:
-        """Return an effect in each repeat, its error in the first, and its p-value overall."""
-        models = self.analyses.models
-        is_asked = (models["association"] == association) & (models["analysis"] == "effects")
-        rows = models[is_asked & (models["of"] == metric) & (models["term"] == term)]
-        rows = rows.dropna(subset=["estimate"])
-        means, each = rows[rows["repeat"] == ALL], rows[rows["repeat"] != ALL]
-        if not len(each):
-            return np.empty(0), np.nan, np.nan
-        p = means["p_value"].iloc[0] if len(means) else np.nan
-        return each["estimate"].to_numpy(), each["standard_error"].iloc[0], p
 
-    def _robustness(self, association: str) -> pd.DataFrame:
-        """Return Analysis 2 or 4 of each repeat."""
-        models = self.analyses.models
-        is_asked = (models["association"] == association) & (models["analysis"] == "robustness")
-        return models[is_asked & (models["repeat"] != ALL)]
+def _level(paper_p: float, sign: int) -> float:
+    """Return the level of a claim: that of its printed stars, or 10% for a claimed absence."""
+    if np.isnan(paper_p):
+        return NO_TEST
+    return LEVELS[0] if sign == 0 else min((x for x in LEVELS if paper_p < x), default=NO_TEST)
 
-    def _effect(self, association: str, terms: list[str], metrics: list[str]) -> Found:
-        for term in terms:
-            for metric in metrics:
-                yield (f"{term} on {metric}", *self._one(association, metric, term))
 
-    def _order(self, association: str, names: list[str], metrics: list[str]) -> Found:
-        low, middle, top = names
-        for metric in metrics:
-            below, error, _ = self._one(association, metric, low)
-            effect, middle_error, p = self._one(association, metric, middle)
-            yield f"{top} - {middle} on {metric}", -effect, middle_error, p
-            # Two treatment contrasts with one baseline: their difference has the same error.
-            above = effect - below if len(effect) == len(below) else ()
-            yield f"{middle} - {low} on {metric}", above, error
+def interval_over_splits(values: Floats, test_to_training: float) -> tuple[float, float]:
+    """Return the 95% interval of a number over splits of the same data; infinite for one split.
 
-    def _largest(self, association: str, names: list[str], metrics: list[str]) -> Found:
-        (name,) = names
-        _, *others = (d for d in published_table("datasets")["dataset"] if d != name)
-        for metric in metrics:
-            chosen, *effects = (self._one(association, metric, d)[0] for d in (name, *others))
-            above: Any = ()
-            if all(len(values) == len(chosen) for values in effects):
-                above = np.abs(chosen) - np.abs(effects).max(axis=0)
-            yield f"|{name}| - the next largest, {metric}", above
+    Examples
+    --------
+    >>> low, high = interval_over_splits(np.array([0.1, 0.2, 0.3]), 2 / 3)
+    >>> f"{low:.2f} to {high:.2f}"
+    '-0.23 to 0.63'
+    """
+    n = len(values)
+    if n < 2:
+        return -np.inf, np.inf
+    deviation = values.std(ddof=1) * np.sqrt(1 / n + test_to_training)
+    reach = float(student.ppf(0.975, n - 1) * deviation)
+    return float(values.mean()) - reach, float(values.mean()) + reach
 
-    def _above_hp(self, association: str, candidates: list[str], datasets: list[str]) -> Found:
-        table = self.analyses.correlations
-        table = table[table["association"] == association]
-        table = table[table["dataset"].isin(datasets) & table["candidate"].isin(candidates)]
-        for (metric, classifier, candidate), part in table.groupby(
-            ["metric", "classifier", "candidate"], sort=False
-        ):
-            error = part["standard_error"].iloc[0]
-            yield f"{candidate} - HP, {classifier}, {metric}", part["difference"], error
 
-    def _r_squared(self, association: str, candidates: list[str], _: list[str]) -> Found:
-        table, (name,) = self._robustness(association), candidates
-        wide = table[table["term"] == "r_squared"].pivot(
-            index="repeat", columns="of", values="estimate"
+class Number(NamedTuple):
+    """A number behind a claim; its p-value where the paper tests it."""
+
+    text: str
+    value: float = np.nan
+    p_value: float = np.nan
+
+
+class Question(NamedTuple):
+    """Which numbers a row of the table of conclusions asks for."""
+
+    association: str
+    subjects: list[str]
+    on: list[str]
+
+
+Found = Iterator[Number]
+
+
+def _effect(evidence: Evidence, q: Question) -> Found:
+    for term in q.subjects:
+        for metric in q.on:
+            found = evidence.term(q.association, "effects", metric, term)
+            yield Number(f"{term} on {metric}", *found)
+
+
+def _sign_of_effect(evidence: Evidence, q: Question) -> Found:
+    yield from (number._replace(p_value=np.nan) for number in _effect(evidence, q))
+
+
+def _order(evidence: Evidence, q: Question) -> Found:
+    low, middle, top = q.subjects
+    for metric in q.on:
+        below, p_below = evidence.term(q.association, "effects", metric, low)
+        effect, p_effect = evidence.term(q.association, "effects", metric, middle)
+        yield Number(f"{top} - {low} on {metric}", -below, p_below)
+        yield Number(f"{top} - {middle} on {metric}", -effect, p_effect)
+        yield Number(f"{middle} - {low} on {metric}", effect - below)
+
+
+def _largest(evidence: Evidence, q: Question) -> Found:
+    (name,) = q.subjects
+    _, *others = (d for d in published_table("datasets")["dataset"] if d != name)
+    for metric in q.on:
+        size, *sizes = (
+            abs(evidence.term(q.association, "effects", metric, d)[0]) for d in (name, *others)
         )
-        wide = wide.dropna()
-        for other in wide if name in wide else ():
-            if other != name:
-                yield f"R2 of {name} - {other}", wide[name] - wide[other]
+        yield Number(f"|{name}| - the next largest, {metric}", size - max(sizes))
 
-    def _significant(self, association: str, best: list[str], _: list[str]) -> Found:
-        table = self._robustness(association)
-        table = table[table["factor"] != FIT]
-        groups = (table["p_value"] < SIGNIFICANT).groupby([table["repeat"], table["of"]])
-        wide = groups.sum().unstack().dropna().astype(float)
-        if set(best) <= set(wide):
-            most, text = wide[best].max(axis=1), " or ".join(best)
-            for name in wide.columns.drop(best):
-                yield f"significant terms of {name} - {text}", wide[name] - most
 
-    def _errors(self, metric: str) -> pd.DataFrame:
-        """Return each model's mean |estimated - actual| over the intervals, in each halving."""
-        table = self.analyses.replicates
-        part = table[table["metric"] == metric]
-        keys = [part["replicate"], part["model"]]
-        error = ((part["estimated"] - part["accuracy"]).abs() * part["n"]).groupby(keys).sum()
-        return (error / part["n"].groupby(keys).sum()).unstack()
+def _fit(evidence: Evidence, q: Question) -> Found:
+    for statistic in q.subjects:
+        for metric in q.on:
+            value, _ = evidence.term(q.association, "effects", metric, statistic)
+            yield Number(f"{statistic} of {metric}", value)
 
-    def _mixture(self, _: str, names: list[str], metrics: list[str]) -> Found:
-        errors, (mixture,) = self._errors(*metrics), names
-        for name in errors if mixture in errors else ():
-            if name != mixture:
-                yield f"error of {name} - {mixture}", errors[name] - errors[mixture]
 
-    def _small_error(self, _: str, __: list[str], metrics: list[str]) -> Found:
-        width = WIDTHS.get(metrics[0], DEFAULT_WIDTH)
-        for name, error in self._errors(*metrics).items():
-            yield f"{width:g} - error of {name}", width - error
+def _cells(evidence: Evidence, q: Question) -> pd.DataFrame:
+    table = evidence.correlations
+    table = table[table["association"] == q.association]
+    return table[table["candidate"].isin(q.subjects)].dropna(subset=["correlation"])
 
-    def _low_end(self, _: str, __: list[str], metrics: list[str]) -> Found:
-        table = self.analyses.replicates
-        part = table[table["metric"].isin(metrics) & (table["predicted_low"] == 0)]
-        for model, rows in part.groupby("model", sort=False):
-            above = rows["accuracy"] - rows["predicted_high"]
-            yield f"accuracy of {model} above its lowest interval", above
+
+def _mean_correlation(evidence: Evidence, q: Question) -> Found:
+    table = _cells(evidence, q)
+    for (candidate, metric), part in table.groupby(["candidate", "metric"], sort=False):
+        yield Number(f"mean correlation of {candidate}, {metric}", part["correlation"].mean())
+
+
+def _above_hp(evidence: Evidence, q: Question) -> Found:
+    table = _cells(evidence, q)
+    row: Any
+    for row in table[table["dataset"].isin(q.on)].itertuples():
+        text = f"{row.candidate} - HP, {row.classifier}, {row.metric}"
+        yield Number(text, row.difference, row.p_value)
+
+
+def _cells_above_hp(evidence: Evidence, q: Question) -> Found:
+    table = _cells(evidence, q)
+    for name, part in table.groupby("candidate", sort=False):
+        n_above = ((part["difference"] > 0) & (part["p_value"] < LEVELS[0])).sum()
+        yield Number(f"cells in which {name} is significantly above HP", float(n_above))
+
+
+def _r_squared(evidence: Evidence, q: Question) -> Found:
+    values = evidence.robustness(q.association, "r_squared")
+    (name,) = q.subjects
+    for other in sorted(values) if name in values else ():
+        if other != name:
+            yield Number(f"R2 of {name} - {other}", values[name] - values[other])
+
+
+def _n_significant(evidence: Evidence, association: str) -> dict[str, int]:
+    """Return the number of terms of Analysis 2 or 4 that are significant at 10%, by candidate."""
+    table = evidence.models
+    is_asked = (table["association"] == association) & (table["analysis"] == "robustness")
+    tested = table[is_asked & table["standard_error"].notna()]
+    counts = (tested["p_value"] < LEVELS[0]).groupby(tested["of"]).sum()
+    return {str(name): int(n) for name, n in counts.items()}
+
+
+def _significant(evidence: Evidence, q: Question) -> Found:
+    counts = _n_significant(evidence, q.association)
+    for name in q.subjects:
+        if name in counts:
+            yield Number(f"significant terms of {name}", float(counts[name]))
+
+
+def _fewest_significant(evidence: Evidence, q: Question) -> Found:
+    counts, best = _n_significant(evidence, q.association), q.subjects
+    if set(best) <= set(counts):
+        most, text = max(counts[name] for name in best), " or ".join(best)
+        for name in counts.keys() - set(best):
+            yield Number(f"significant terms of {name} - {text}", float(counts[name] - most))
+
+
+def _gradient(evidence: Evidence, q: Question) -> Found:
+    for candidate in q.on:
+        for term in q.subjects:
+            found = evidence.term(q.association, "robustness", candidate, term)
+            yield Number(f"{term}, {candidate}", *found)
+
+
+def _sign_of_gradient(evidence: Evidence, q: Question) -> Found:
+    yield from (number._replace(p_value=np.nan) for number in _gradient(evidence, q))
+
+
+def _of_model(
+    evidence: Evidence, metric: str, value: Callable[[pd.DataFrame], float]
+) -> dict[str, float]:
+    """Return a number of each model's interval table."""
+    table = evidence.intervals
+    part = table[table["metric"] == metric]
+    return {str(model): value(rows) for model, rows in part.groupby("model", sort=False)}
+
+
+def _error(rows: pd.DataFrame) -> float:
+    """Return the mean distance of the middle of actual accuracy from that of the estimates."""
+    actual, estimated = (rows[f"{of}low"] + rows[f"{of}high"] for of in ("", "predicted_"))
+    return float((actual - estimated).abs().mean() / 2)
+
+
+def _beside_others(values: dict[str, float], name: str, text: str, worst: Any) -> Found:
+    others = [value for model, value in values.items() if model != name]
+    if name in values and others:
+        yield Number(text, values[name] - worst(others))
+
+
+def _most_matches(evidence: Evidence, q: Question) -> Found:
+    (name,) = q.subjects
+    for metric in q.on:
+        counts = _of_model(evidence, metric, lambda rows: float(rows["bold"].sum()))
+        text = f"interval matches of {name} - most of another, {metric}"
+        yield from _beside_others(counts, name, text, max)
+
+
+def _fewest_overestimates(evidence: Evidence, q: Question) -> Found:
+    (name,) = q.subjects
+    for metric in q.on:
+        counts = _of_model(evidence, metric, lambda rows: float(rows["underlined"].sum()))
+        text = f"overestimates of {name} - fewest of another, {metric}"
+        yield from _beside_others(counts, name, text, min)
+
+
+def _least_error(evidence: Evidence, q: Question) -> Found:
+    (name,) = q.subjects
+    for metric in q.on:
+        text = f"mean error of {name} - least of another, {metric}"
+        yield from _beside_others(_of_model(evidence, metric, _error), name, text, min)
+
+
+def _model_error(evidence: Evidence, q: Question) -> Found:
+    for metric in q.on:
+        for model, error in _of_model(evidence, metric, _error).items():
+            yield Number(f"mean error of {model}, {metric}", error)
+
+
+def _low_end(evidence: Evidence, q: Question) -> Found:
+    table = evidence.intervals
+    for metric in q.on:
+        lowest = table[(table["metric"] == metric) & (table["predicted_low"] == 0)]
+        row: Any
+        for row in lowest.dropna(subset=["low"]).itertuples():
+            yield Number(f"least actual accuracy of the lowest estimates, {row.model}", row.low)
+
+
+QUANTITIES: dict[str, Callable[[Evidence, Question], Found]] = {
+    "effect": _effect,
+    "sign_of_effect": _sign_of_effect,
+    "order": _order,
+    "largest": _largest,
+    "fit": _fit,
+    "mean_correlation": _mean_correlation,
+    "above_hp": _above_hp,
+    "cells_above_hp": _cells_above_hp,
+    "r_squared": _r_squared,
+    "significant": _significant,
+    "fewest_significant": _fewest_significant,
+    "gradient": _gradient,
+    "sign_of_gradient": _sign_of_gradient,
+    "most_matches": _most_matches,
+    "fewest_overestimates": _fewest_overestimates,
+    "least_error": _least_error,
+    "model_error": _model_error,
+    "low_end": _low_end,
+}
+"""The kinds of numbers in the table of conclusions."""

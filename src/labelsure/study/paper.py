@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ from labelsure.distributions.candidates import CANDIDATES
 from labelsure.study.analyses import ALL, BASELINE, FIT, KEYS, Analyses, effects
 from labelsure.study.conclusions import (
     FAILS,
+    NO,
+    NO_TEST,
     VERDICTS,
+    YES,
+    Claim,
     Conclusion,
     draw_conclusions,
     published_table,
@@ -51,7 +55,8 @@ MEASURES = {
     "effect_signs": "share of candidate effects with the same sign",
     "effect_overlap": "share of effects with overlapping 95% intervals",
 }
-SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
+UNKNOWN_LABELS = "enron"
+"""The paper uses 20 of this data set's 53 labels and does not say which."""
 
 
 def compare_numbers(analyses: Analyses) -> pd.DataFrame:
@@ -186,6 +191,33 @@ def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def agreement_by_dataset(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return how far one split is from the paper, and from another split of ours.
+
+    Returns
+    -------
+    pandas.DataFrame
+        dataset, classifier ("all" for the three together), paper (mean absolute difference of the
+        correlations of one split from the paper's, over all splits), own (of two splits from each
+        other, over all pairs) and their ratio. Missing with one split.
+    """
+    reference = published_table("correlations").set_index(KEYS)["correlation"]
+    wide = correlations.pivot(index=KEYS, columns="repeat", values="correlation").dropna()
+    wide = wide[wide.index.isin(reference.index)]
+    pairs = list(combinations(wide.columns, 2))
+    gaps = pd.DataFrame(
+        {
+            "paper": wide.sub(reference.reindex(wide.index), axis=0).abs().mean(axis=1),
+            "own": sum((wide[a] - wide[b]).abs() for a, b in pairs) / max(len(pairs), 1),
+        }
+    ).reset_index()
+    if not pairs:
+        gaps["own"] = np.nan
+    both = pd.concat([gaps, gaps.assign(classifier="all")])
+    found = both.groupby(["dataset", "classifier"], sort=False)[["paper", "own"]].mean()
+    return found.assign(ratio=found["paper"] / found["own"]).reset_index()
+
+
 def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
     """Return effect_signs and effect_overlap of two tables of effects."""
     both = ours.merge(reference, on=["metric", "term"], suffixes=("", "_reference"))
@@ -247,14 +279,18 @@ class PaperCheck:
     conclusions
         With verdicts, those that do not hold first.
     summaries
-        measure, ours, least and most (of single repeats, as the paper had one), trivial (what
-        a guess without data reaches) and own (what two of our repeats reach with each other).
+        measure, ours, least and most (of single repeats, as the paper had one), without (Enron,
+        whose labels in the paper are unknown), trivial (a guess without data) and own (two of our
+        repeats with each other).
+    datasets
+        Agreement by data set and classifier, see `agreement_by_dataset`.
     numbers
         Every published number beside ours, see `compare_numbers`.
     """
 
     conclusions: list[Conclusion]
     summaries: pd.DataFrame
+    datasets: pd.DataFrame
     numbers: pd.DataFrame
 
     @property
@@ -268,15 +304,17 @@ class PaperCheck:
         return {verdict: counts[verdict] for verdict in VERDICTS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values for JSON; what is missing or infinite is None."""
+        """Return everything as plain values for JSON; missing and infinite numbers are None."""
         return {
             "misses": [conclusion.name for conclusion in self.misses],
             "conclusions": [
                 {"name": c.name, "statement": c.statement, "verdict": c.verdict}
+                | {"stable": c.stable}
                 | {"claims": _records(pd.DataFrame([asdict(claim) for claim in c.claims]))}
                 for c in self.conclusions
             ],
             "summaries": _records(self.summaries),
+            "datasets": _records(self.datasets),
             "numbers": _records(self.numbers),
         }
 
@@ -289,22 +327,55 @@ class PaperCheck:
 
     def tables(self) -> Iterator[PrintedTable]:
         """Yield the comparison as tables: conclusions, summaries, numbers; misses first."""
-        rows: list[Any] = [(c.verdict, c.statement, c.name) for c in self.conclusions]
-        columns = ["verdict", "the paper says", "name"]
-        yield _print("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns), n_text=3)
+        columns = ["conclusion", "paper", "ours", "p", "holds", "stable"]
+        rows: list[Any] = [_conclusion_row(c) for c in self.conclusions]
+        yield _print("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns))
         rows = [
-            (c.name, one.text, SIGNS[one.sign], one.estimate, one.low, one.high, one.p_value)
+            (c.name, x.text, _aim(x), x.paper, x.estimate, x.p_value, *_judgement(x))
             for c in self.conclusions
-            for one in c.claims
+            for x in c.claims
         ]
-        columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
+        columns = ["name", "number", "by the paper", *columns[1:]]
         frame = pd.DataFrame(rows, columns=columns)
         yield _print("claims", "The numbers behind them", frame, n_text=3)
-        columns = ["", "ours with the paper", "one repeat, least", "most", "trivial"]
-        frame = self.summaries.set_axis([*columns, "two of our repeats"], axis=1)
+        columns = ["", "ours with the paper", "one repeat, least", "most", "without Enron"]
+        columns += ["trivial", "two of our repeats"]
+        frame = self.summaries.set_axis(columns, axis=1)
         yield _print("summaries", "Agreement with the paper", frame)
+        columns = ["data set", "classifier", "with the paper", "two of our repeats", "ratio"]
+        frame = self.datasets.set_axis(columns, axis=1)
+        yield _print("by_dataset", "Mean absolute difference of one split", frame, n_text=2)
         for name, title in TITLES.items():
             yield numbers_table(title, self.numbers[self.numbers["table"] == name])
+
+
+def _conclusion_row(conclusion: Conclusion) -> tuple[str, ...]:
+    """Return a conclusion with the ranges of its numbers."""
+    claims = conclusion.claims
+    numbers = ([getattr(x, name) for x in claims] for name in ("paper", "estimate", "p_value"))
+    ranges = (_range(np.array(values, dtype=float)) for values in numbers)
+    return (conclusion.statement, *ranges, conclusion.verdict, conclusion.stable)
+
+
+def _range(values: Floats) -> str:
+    """Return the least and the largest number, or the only one."""
+    known = values[np.isfinite(values)]
+    ends = dict.fromkeys(f"{end:.3f}" for end in (known.min(), known.max())) if len(known) else {}
+    return " to ".join(ends)
+
+
+def _aim(claim: Claim) -> str:
+    """Return in words where the number should be."""
+    if claim.sign == 0:
+        return "no evidence" if claim.level < NO_TEST else f"{claim.bound:g}"
+    side = {1: "above", -1: "below"}[claim.sign]
+    return f"{side} {claim.bound:g}" + (f", p < {claim.level:g}" if claim.level < NO_TEST else "")
+
+
+def _judgement(claim: Claim) -> tuple[str, str]:
+    if claim.missing:
+        return "", ""
+    return YES if claim.holds else NO, claim.stable
 
 
 def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> PaperCheck:
@@ -314,8 +385,10 @@ def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> Paper
 
 def compare_with_paper(analyses: Analyses) -> PaperCheck:
     """Compare analyses with the paper, whatever they were made from."""
+    correlations = analyses.correlations
+    by_dataset = agreement_by_dataset(correlations[correlations["association"] == "kendall"])
     numbers = compare_numbers(analyses)
-    return PaperCheck(draw_conclusions(analyses), _summaries(analyses), numbers)
+    return PaperCheck(draw_conclusions(analyses), _summaries(analyses), by_dataset, numbers)
 
 
 def _summaries(analyses: Analyses) -> pd.DataFrame:
@@ -343,11 +416,13 @@ def _compared(
     trivial: dict[str, float],
 ) -> pd.DataFrame:
     """Return what a comparison gives for all repeats together, and for each of them alone."""
+    others = correlations[correlations["dataset"] != UNKNOWN_LABELS]
     single = pd.DataFrame([compare(part) for _, part in correlations.groupby("repeat")])
     columns: dict[str, Any] = {
         "ours": compare(correlations),
         "least": single.min(),
         "most": single.max(),
+        "without": compare(others) if len(others) else dict.fromkeys(MEASURES, np.nan),
         "trivial": trivial,
         "own": own_agreement(correlations),
     }
@@ -376,16 +451,17 @@ def _print(
 
 
 NOTES = {
-    "conclusions": "A conclusion holds if the 95% interval over repeats of every number behind it "
-    "is on the side of 0 that the paper says, does not hold if one of them is on the other side, "
-    "and is undecided otherwise. Where the paper finds no evidence of a difference, it holds if "
-    "every interval contains 0. Intervals allow for the data that repeats of a split share; with "
-    "one repeat they are the regression's own. Not applicable: the study has data sets that are "
-    "not the paper's, or none of the numbers.",
-    "claims": "Low and high: 95% interval over repeats, which decides. p: the paper's own test, "
-    "the regression over all cells, here of the means over repeats. The interval knows how splits "
-    "of the same data differ; the regression, how data sets and classifiers do, which is more: "
-    "what stands out by the interval need not by the regression.",
+    "conclusions": "Paper, ours and p: the number, or the least and the largest of several. p is "
+    "the paper's own test on our means over splits. A claimed effect holds if it has the paper's "
+    "sign and is significant at the level of the stars in print, a claimed absence if it is not "
+    "significant at 10%, and a claim without a test if our number is on the same side. Stable: the "
+    "95% interval over splits of the same data leaves the sign; it knows nothing of other data "
+    "sets, which the test is about. Not applicable: the study has data sets that are not the "
+    "paper's, or none of the numbers.",
+    "claims": "By the paper: the side of the number and the level of its test.",
+    "by_dataset": "Over the correlations of a data set (and classifier): one of our splits with "
+    "the paper, two of our splits with each other, and their ratio. At a ratio of 1 the paper "
+    "could be just another split. Enron: which 20 of its 53 labels the paper uses is unknown.",
     "summaries": "Ours: means over repeats. One repeat: the least and the most of them. Trivial: "
     "each metric's published median for every correlation; TG lower and all others higher than "
     "HP, always; no effect at all. Two of our repeats: mean over all pairs.",

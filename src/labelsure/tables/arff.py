@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from labelsure._runtime.storage import decode
 from labelsure._runtime.typing import Labelsets
 from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
@@ -96,10 +95,10 @@ class Attribute:
 
 
 def read_arff(
-    content: bytes, choice: ColumnChoice, where: str
+    text: str, choice: ColumnChoice, where: str
 ) -> tuple[Any, Labelsets, tuple[str, ...], tuple[str, ...]]:
     """Return features and labelsets of an ARFF file, with names of labels and of features."""
-    lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
     names = check_names([attribute.name for attribute in attributes], where)
     if choice.labels is None:

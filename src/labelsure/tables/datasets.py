@@ -55,7 +55,10 @@ from labelsure.tables.column_choice import (
     split_names,
 )
 from labelsure.tables.files import (
+    BYTE_ORDER_MARK,
     KINDS,
+    UNKNOWN,
+    TextFormat,
     checksum_table,
     list_columns,
     list_index_columns,
@@ -410,7 +413,16 @@ def _read_header(line: bytes, where: str) -> list[int]:
     return sizes
 
 
-def read_label_file(path: AnyPath) -> list[str]:
+def _read_text(place: Path, encoding: str | None) -> str:
+    """Return a text file without its byte order mark."""
+    content = storage.read_unpacked(place).removeprefix(BYTE_ORDER_MARK)
+    try:
+        return TextFormat(encoding=encoding).decode(content, "its text")
+    except ValueError as error:
+        raise DataError(f"The file {place.name!r} cannot be read: {error}.") from error
+
+
+def read_label_file(path: AnyPath, encoding: str | None = None) -> list[str]:
     r"""Return the names of labels in a text file, one in each line, in its order.
 
     Examples
@@ -424,7 +436,7 @@ def read_label_file(path: AnyPath) -> list[str]:
     ['red shoes', 'blue shoes']
     """
     place = storage.expand_path(path)
-    text = storage.decode(storage.read_unpacked(place)).replace("\r\n", "\n").rstrip()
+    text = _read_text(place, encoding).replace("\r\n", "\n").rstrip()
     names = [line.strip() for line in text.split("\n")]
     line_of: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
@@ -448,6 +460,7 @@ def read_dataset(
     index: str | None = None,
     drop: str | Iterable[str] = (),
     sep: str | None = None,
+    encoding: str | None = None,
 ) -> Dataset:
     r"""Read a data set from a table, an ARFF file or a sparse text file.
 
@@ -471,6 +484,8 @@ def read_dataset(
         and patterns in `labels` do not count them, nor the column of `index`.
     sep
         What stands between the names in a column of label names, e.g. ``";"``.
+    encoding
+        Encoding of a text file, such as "latin-1"; None: UTF-8.
 
     Returns
     -------
@@ -518,9 +533,9 @@ def read_dataset(
         data = read_sparse_text(storage.read_unpacked(place), place.name)
     elif suffix == ".arff":
         choice = replace(choice, labels=_resolve_labels(place, choice.labels))
-        data = Dataset(*read_arff(storage.read_unpacked(place), choice, place.name))
+        data = Dataset(*read_arff(_read_text(place, encoding), choice, place.name))
     elif suffix in KINDS or is_several:
-        data = read_table_file(path, choice)
+        data = read_table_file(path, choice, TextFormat(encoding=encoding))
     else:
         raise unknown_name("format of file", place.name, [".arff", *KINDS, TEXT])
     is_table = suffix not in (TEXT, ".arff")
@@ -542,7 +557,7 @@ def _resolve_labels(path: Path, labels: Any) -> Any:
     return frozenset(read_xml_labels(storage.read_bytes(xml), xml.name))
 
 
-def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
+def read_table_file(path: AnyPath, choice: ColumnChoice, text: TextFormat = UNKNOWN) -> Dataset:
     """Return the data set in a table that `labelsure.tables.files` reads."""
     where = storage.show_name(path)
     if choice.labels is None:
@@ -551,15 +566,15 @@ def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
             "pattern such as 'tag_*', a number (negative: the last columns), or one column of "
             "label names."
         )
-    known = list_columns(path)
-    frame = read_table(path) if known is None else None
+    known = list_columns(path, text)
+    frame = read_table(path, text=text) if known is None else None
     names = [str(name) for name in (known or () if frame is None else frame.columns)]
     saved = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
     names = [name for name in names if name not in saved]
     columns = choice.assign(names)
     kept = {*columns.labels, *columns.features, columns.index}
     if frame is None:
-        frame = read_table(path, [name for name in known or () if str(name) in kept])
+        frame = read_table(path, [name for name in known or () if str(name) in kept], text)
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name in (*columns.features, *([] if columns.index is None else [columns.index])):
         if holds_containers(frame[name]):

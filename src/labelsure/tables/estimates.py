@@ -15,11 +15,11 @@ import numpy as np
 
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Labelsets
+from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.estimation._shift import sample_rows
-from labelsure.metrics.registry import counts, get_metric
-from labelsure.tables.files import read_table
+from labelsure.metrics.registry import counts
+from labelsure.tables.files import TextFormat, read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
@@ -27,10 +27,8 @@ from labelsure.tables.scoring import (
     ModelFile,
     Part,
     Progress,
-    join_views,
     read_slices,
     score_files,
-    view_rows,
 )
 from labelsure.tables.truth import TrueLabels
 
@@ -38,10 +36,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
-    from labelsure.distributions._base import LabelsetDistribution
-    from labelsure.estimation._batch_estimates import BatchSums, Estimate
+    from labelsure.estimation._batch_estimates import Estimate
+    from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._fitted import Fitted
+    from labelsure.model._model_report import PageBatch
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,14 @@ class FileSums:
     ----------
     model
         The model that predicts the rows.
-    sums
-        Sums over all rows.
-    view
-        Columns that the shift test compares with the calibration set, of at most 2,000 random rows;
-        None without a test.
+    summary
+        Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
         (n,) actual and estimated accuracy of the rows whose truth is known.
     """
 
     model: AccuracyAwareClassifier
-    sums: BatchSums
-    view: pd.DataFrame | None
+    summary: BatchSummary
     accuracy: Floats
     estimated: Floats
 
@@ -89,8 +85,9 @@ class FileSums:
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return estimator._estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
-        return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+            sums = self.summary.sums
+            return estimator.estimate_labelled(sums, self.accuracy, self.estimated, chosen)
+        return estimator.estimate(self.summary, level=chosen, shift=shift)
 
 
 def sum_files(
@@ -103,6 +100,7 @@ def sum_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
@@ -124,8 +122,8 @@ def sum_files(
         Column that names the rows of inputs and truth; without it `row` and `file` do.
     label_column, sep
         Column of label names in the truth, and what separates the names.
-    csv_sep
-        Delimiter of CSV files; None finds it.
+    csv_sep, encoding
+        Delimiter of CSV files; None finds it. Encoding of text files; UTF-8 by default.
     n_jobs, scheduler
         Number of processes (all cores by default), or the address of a Dask scheduler.
     trust
@@ -143,18 +141,19 @@ def sum_files(
     score_files : Writes the prediction and estimated accuracy of each row.
     """
     check_shift(shift)
+    text = TextFormat(csv_sep, encoding)
     rows = FileRows.open(
         model,
         inputs,
         id_column=id_column,
-        csv_sep=csv_sep,
+        text=text,
         trust=trust,
         packed=scheduler is not None,
     )
     known = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, rows.model, sources=rows.sources, csv_sep=csv_sep, **named)
+        known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
         shift = "ignore"
     compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
     tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
@@ -179,15 +178,15 @@ def check_shift(shift: str) -> None:
 
 def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSums:
     """Add up what was found of each slice."""
-    totals, views, labelled = zip(*sums, strict=True)
-    total, view = reduce(add, totals), join_views(views)
+    summaries, labelled = zip(*sums, strict=True)
+    summary = reduce(add, summaries)
     if known is None:
-        return FileSums(model, total, view, np.empty(0), np.empty(0))
+        return FileSums(model, summary, np.empty(0), np.empty(0))
     entries, accuracy, estimated = (
         np.concatenate(values) for values in zip(*labelled, strict=True)
     )
     known.check_found(entries)
-    return FileSums(model, total, view, accuracy, estimated)
+    return FileSums(model, summary, accuracy, estimated)
 
 
 def _sum_part(
@@ -200,23 +199,21 @@ def _sum_part(
     found = []
     inputs = InputTable(model, None if known is None else known.id_column)
     for some in read_slices(inputs, part):
-        dist, decisions = model._predict_all(some.X)
+        predictions = model.fitted_.predictor.predict(some.X)
+        estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
-            labelled = _compare_labelled(
-                model, dist, decisions, known, names, some.slice.file.source
-            )
-        sums = model.accuracy_estimator_._sum_up(dist, decisions)
-        found.append((sums, view_rows(model, dist, decisions, chosen), labelled))
+            source = some.slice.file.source
+            labelled = _compare_labelled(model.fitted_, estimated, known, names, source)
+        found.append((estimated.summarise(chosen), labelled))
     return found
 
 
 def _compare_labelled(
-    model: AccuracyAwareClassifier,
-    dist: LabelsetDistribution,
-    decisions: Labelsets | None,
+    fitted: Fitted,
+    estimated: RowEstimates,
     known: TrueLabels,
     names: Any,
     source: str,
@@ -225,11 +222,9 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    some = dist[places]
-    given = None if decisions is None else decisions[places]
-    compared = counts(known.labelsets[entries], some.mode() if given is None else given)
-    accuracy = get_metric(model.metric).values(*compared, empty=model.empty)
-    return entries, accuracy, model.accuracy_estimator_.predict(some, given)
+    compared = counts(known.labelsets[entries], np.asarray(estimated.table.decisions)[places])
+    accuracy = fitted.metric.values(*compared, empty=fitted.empty)
+    return entries, accuracy, estimated.accuracy[places]
 
 
 def report_files(
@@ -241,6 +236,7 @@ def report_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     id_column: str | None = None,
     show: Sequence[str] = (),
     title: str | None = None,
@@ -256,6 +252,7 @@ def report_files(
     """
     from labelsure.model._model_report import make_model_report
 
+    text = TextFormat(csv_sep, encoding)
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
         names = ", ".join(show_name(path)[1:-1] for path in paths)
@@ -265,7 +262,7 @@ def report_files(
             raise InputError(
                 "`scored` and `truth` must come with their input, got none. Name its files."
             )
-        return make_model_report(ModelFile.find(model, trust).load(), [], title, open_cost)
+        return make_model_report(ModelFile.find(model, trust).load().fitted_, [], title, open_cost)
     if truth is not None:
         if len(paths) != 1:
             raise InputError(
@@ -279,11 +276,11 @@ def report_files(
             )
         fitted = ModelFile.find(model, trust).load()
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        frame, where = read_table(paths[0], csv_sep=csv_sep), show_name(paths[0])
-        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, columns=frame.columns, **named)
+        frame, where = read_table(paths[0], text=text), show_name(paths[0])
+        known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
-        return make_model_report(fitted, [batch], title, open_cost, note)
-    rows = FileRows.open(model, paths, id_column=id_column, csv_sep=csv_sep, trust=trust)
+        return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
+    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
     chosen = sample_rows(rows.n_rows)
     batches, places = [], list[Any]()
     for part in rows.parts.values():
@@ -292,7 +289,7 @@ def report_files(
             places += own
     table = None
     if scored is not None:
-        table = _read_scored(scored, sep, csv_sep)
+        table = _read_scored(scored, sep, TextFormat(csv_sep))
     elif len(chosen) < rows.n_rows:
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
@@ -302,15 +299,16 @@ def report_files(
                 paths,
                 out,
                 csv_sep=csv_sep,
+                encoding=encoding,
                 n_jobs=n_jobs,
                 trust=trust,
                 progress=progress,
                 **lean,
             )
-            table = _read_scored(out, None, None)
+            table = _read_scored(out, None, TextFormat())
     if table is not None:
         _check_scored(rows.model, table, batches, places, scored)
-    return make_model_report(rows.model, batches, title, open_cost, scored=table)
+    return make_model_report(rows.model.fitted_, batches, title, open_cost, scored=table)
 
 
 def _predict_some(
@@ -319,29 +317,29 @@ def _predict_some(
     chosen: Indices,
     id_column: str | None,
     show: Sequence[str],
-) -> Iterator[tuple[Any, list[tuple[str, int]]]]:
+) -> Iterator[tuple[PageBatch, list[tuple[str, int]]]]:
     """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
     import pandas as pd
 
-    from labelsure.model._model_report import choose_columns
+    from labelsure.model._model_report import PageBatch, choose_columns
 
     for some in read_slices(InputTable(model, id_column), part, columns=show, chosen=chosen):
-        dist, Y_pred = model._predict_all(some.X)
+        found = model.fitted_.predictor.predict(some.X)
         names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
         shown = choose_columns(some.rows if show else some.X, show)
         places = [(some.slice.file.source, int(row)) for row in some.rows.index]
-        yield (dist._with_index(names), Y_pred, None, shown), places
+        yield PageBatch(found.with_index(names), None, shown), places
 
 
 ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
 
 
-def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.DataFrame:
+def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFrame:
     """Return the estimates and predictions that `score_files` wrote, by file and row."""
     import pandas as pd
 
     columns = ["file", "row", ESTIMATED, PREDICTED]
-    table = read_table(path, columns, csv_sep)
+    table = read_table(path, columns, text)
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise InputError(
@@ -358,13 +356,14 @@ def _read_scored(path: AnyPath, sep: str | None, csv_sep: str | None) -> pd.Data
 def _check_scored(
     model: AccuracyAwareClassifier,
     table: pd.DataFrame,
-    batches: list[Any],
+    batches: list[PageBatch],
     places: list[Any],
     path: AnyPath | None,
 ) -> None:
     """Refuse predictions of another model or for other rows, by the rows that are scored here."""
     estimator = model.accuracy_estimator_
-    own = np.concatenate([estimator.predict(dist, Y_pred) for dist, Y_pred, *_ in batches])
+    predictions = [batch.predictions for batch in batches]
+    own = np.concatenate([estimator.predict(some.dist, some.decisions) for some in predictions])
     found = table[ESTIMATED].reindex(places).to_numpy()
     is_other = ~(np.abs(found - own) <= TOLERANCE)
     if is_other.any():
@@ -390,9 +389,9 @@ def _predict_with_truth(
     known: TrueLabels,
     show: Sequence[str],
     id_column: str | None,
-) -> tuple[Any, str]:
+) -> tuple[PageBatch, str]:
     """Return the rows whose truth is known, and a note where others are left out."""
-    from labelsure.model._model_report import choose_columns
+    from labelsure.model._model_report import PageBatch, choose_columns
 
     frame, note = known.join(table, where), ""
     if len(frame) < len(table):
@@ -402,10 +401,10 @@ def _predict_with_truth(
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
-    dist, Y_pred = model._predict_all(X)
-    Y_true = dist.align(known.labelsets, "truth")
-    dist = dist if ids is None else dist._with_index(ids)
-    return (dist, Y_pred, Y_true, choose_columns(frame if show else X, show)), note
+    found = model.fitted_.predictor.predict(X)
+    Y_true = found.dist.align(known.labelsets, "truth")
+    found = found if ids is None else found.with_index(ids)
+    return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
 
 
 def monitor_files(
@@ -421,6 +420,7 @@ def monitor_files(
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     trust: Iterable[str] = (),
 ) -> MonitorTable:
     """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
@@ -434,14 +434,15 @@ def monitor_files(
     fitted = ModelFile.find(model, trust).load()
     reader = InputTable(fitted, id_column)
     columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
-    frame = read_table(inputs, columns, csv_sep)
+    text = TextFormat(csv_sep, encoding)
+    frame = read_table(inputs, columns, text)
     dates = _read_dates(frame, time)
     chunks = _cut_by_calendar(dates, every)
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, fitted, csv_sep=csv_sep, **named)
+        known = TrueLabels.read(truth, fitted, text=text, **named)
         entries, places = known.locate(frame, "the input")
         labels = {}
         for name, rows in chunks.items():

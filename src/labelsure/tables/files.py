@@ -1,13 +1,12 @@
 """Tables in files of any size: cut into slices of some rows, which are read one at a time.
 
-All commands and `read_dataset` read tables here, by one rule: text is UTF-8, or else Latin-1 as a
-whole; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied: a
+All commands and `read_dataset` read tables here, by one rule: text is UTF-8 unless an encoding is
+named; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied: a
 compressed file is a stream, which one process reads from its beginning.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import glob
 import io
@@ -95,6 +94,50 @@ def stack_rows(column: pd.Series[Any]) -> csr_array | None:
 VALUE_COLUMN = "value"
 """The column of rows that have no columns: lists in JSONL, arrays of one or three axes."""
 
+UTF_8 = "utf-8"
+NO_SEP = '"\r\n\0'
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """Format of text files, as far as it is given.
+
+    Parameters
+    ----------
+    sep
+        Field separator of CSV; None: detect.
+    encoding
+        Python's name of the encoding; None: UTF-8, where a row that is not is a bad row.
+    """
+
+    sep: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        sep, encoding = self.sep, self.encoding
+        if sep is not None and not (len(sep) == 1 and sep.isascii() and sep not in NO_SEP):
+            raise InputError(
+                "`csv_sep` must be one ASCII character such as ';', no quotation mark and no line "
+                f"break, got {sep!r}."
+            )
+        try:
+            " ".encode(UTF_8 if encoding is None else encoding)
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                "`encoding` must be an encoding of text that Python knows, such as 'latin-1' or "
+                f"'cp1252', got {encoding!r}."
+            ) from error
+
+    def decode(self, content: bytes, what: str) -> str:
+        """Return text. Raises ValueError."""
+        if self.encoding is None:
+            return decode_bytes(content, what)
+        return content.decode(self.encoding)
+
+
+UNKNOWN = TextFormat()
+
 Partitions = tuple[tuple[str, str | None], ...]
 """Columns that the names of folders hold, such as ``year=2024``; None for a missing value."""
 
@@ -111,14 +154,14 @@ class TableFile:
         The named input and the path below it, which stay when folders move.
     partitions
         Values of columns that the names of its folders hold.
-    csv_sep
-        What stands between values of CSV, if somebody says it.
+    text
+        Format of its text.
     """
 
     path: str
     source: str = ""
     partitions: Partitions = ()
-    csv_sep: str = ""
+    text: TextFormat = TextFormat()
 
     @property
     def name(self) -> str:
@@ -300,7 +343,6 @@ UNNAMED = "(unnamed)"
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
-NO_SEP = '"\r\n\0'
 NO_BYTE = -1
 
 
@@ -312,13 +354,10 @@ class TextScan:
     ----------
     names, sep
         The columns in the header of CSV, and what stands between values; "" for JSONL.
-    encoding
-        "utf-8", or "latin-1" where some byte of the file is not UTF-8.
     """
 
     names: tuple[str, ...]
     sep: str
-    encoding: str
 
     @property
     def signs(self) -> tuple[int, int]:
@@ -337,7 +376,6 @@ def scan_text(
     from labelsure._kernels.row_starts import N_ROWS, N_STARTS, QUOTED, STATE, find_row_starts
 
     counts, offsets, lines = np.zeros(3, np.int64), list[int](), list[int]()
-    decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8"
     with closing(storage.UnpackedFile(file.path)) as stream:
         content = stream.read(BLOCK_BYTES)
         if content.startswith(NO_TEXT):
@@ -351,12 +389,8 @@ def scan_text(
             starts = _starts_in(content[begin:], ord(sep), ord('"'))[1:2]
             end = begin + int(starts[0]) if len(starts) else len(content)
         header, at = content[begin:end] if sep else b"", end if sep else 0
-        scan, line = TextScan((), sep or "", ""), 1 + content[:at].count(b"\n")
+        scan, line = TextScan((), sep or ""), 1 + content[:at].count(b"\n")
         while content:
-            try:
-                decoder.decode(content) if encoding == "utf-8" else None
-            except UnicodeDecodeError:
-                encoding = "latin-1"
             block = np.frombuffer(content, np.uint8)[at - stream.at + len(content) :]
             starts = np.empty(len(block) // every + 1, np.int64)
             find_row_starts(block, *scan.signs, every, counts, starts)
@@ -365,8 +399,6 @@ def scan_text(
             lines += (line + np.searchsorted(breaks, starts)).tolist()
             at, line = at + len(block), line + len(breaks)
             content = stream.read(BLOCK_BYTES)
-    if decoder.getstate()[0]:  # the file ends within a character
-        encoding = "latin-1"
     n_rows = int(counts[N_ROWS])
     if counts[STATE] == QUOTED:
         raise DataError(
@@ -375,11 +407,15 @@ def scan_text(
             f"{max(0, (n_rows - 1) // every * every)} to {n_rows - 1} (rows count from 0), or copy "
             "the file again."
         )
-    names = _read_header(header.decode(encoding), sep, file) if sep else []
-    return replace(scan, names=tuple(names), encoding=encoding), [*offsets, at], lines, n_rows
+    names = _read_header(header, sep, file) if sep else []
+    return replace(scan, names=tuple(names)), [*offsets, at], lines, n_rows
 
 
-def _read_header(text: str, sep: str, file: TableFile) -> list[str]:
+def _read_header(content: bytes, sep: str, file: TableFile) -> list[str]:
+    try:
+        text = file.text.decode(content, "the header")
+    except ValueError as error:
+        raise DataError(f"The file {file.name} cannot be read: {error}.") from error
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep)
     values = next((line for line in lines if line), [])
     if not values:
@@ -459,7 +495,7 @@ class TextFile:
             yield FileSlice(file, number, first, n_taken, end - start, start, lines[number], scan)
 
     def _scan(self, file: TableFile, rows: int) -> tuple[TextScan, list[int], list[int], int]:
-        sep = None if self.sep is None else file.csv_sep or self.sep
+        sep = None if self.sep is None else file.text.sep or self.sep
         return scan_text(file, sep, rows, file.state)
 
     def read(
@@ -468,12 +504,14 @@ class TextFile:
         """Return the rows of a slice: of CSV those that have as many values as the header."""
         content, scan = _read_text(slice_), slice_.text
         assert scan is not None  # `cut` has found it
-        content = content if scan.encoding == "utf-8" else content.decode(scan.encoding).encode()
+        if slice_.file.text.encoding is not None:
+            with _reading(slice_.where, f"text in {slice_.file.text.encoding}"):
+                content = content.decode(slice_.file.text.encoding).encode()
         found: dict[int, str] = {}
         frame = (_parse_csv if scan.sep else _parse_jsonl)(content, slice_, columns, found)
         lines = find_lines(slice_, [slice_.first_row + row for row in found])
         reasons = (f"line {line} {why}" for line, why in zip(lines, found.values(), strict=True))
-        bad |= dict(zip(found, reasons, strict=True))
+        bad |= sorted(zip(found, reasons, strict=True))
         return frame
 
 
@@ -505,11 +543,15 @@ def _parse_csv(
                 delimiter=slice_.text.sep, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
+                column_types=dict.fromkeys(names, pa.binary()),
                 include_columns=wanted or names[:1],  # none would mean all
                 strings_can_be_null=False,
             ),
         )
+    table, reasons = decode_table(table)
+    if reasons:
+        rows = np.delete(np.arange(slice_.n_rows), list(bad))
+        bad |= {int(rows[row]): f"cannot be read: {reason}" for row, reason in reasons.items()}
     return table.to_pandas()[wanted]
 
 
@@ -836,7 +878,7 @@ def list_slices(
     inputs: AnyPath | Iterable[AnyPath],
     *,
     rows: int = SLICE_ROWS,
-    csv_sep: str | None = None,
+    text: TextFormat = UNKNOWN,
     columns: Sequence[str] | None = None,
 ) -> list[FileSlice]:
     r"""Return the slices of a file, of the files of a folder, or of several paths.
@@ -857,9 +899,9 @@ def list_slices(
       wind rain
     2    4    1
     """
-    files = _find_files(inputs, csv_sep)
+    files = _find_files(inputs, text)
     for file in files[1:]:
-        _check_same_columns(files[0], file)
+        _check_same_columns(files[0], file, columns)
     cut = (slice_ for file in files for slice_ in file.kind.cut(file, rows, columns))
     return [replace(slice_, number=number) for number, slice_ in enumerate(cut)]
 
@@ -907,12 +949,12 @@ def find_lines(slice_: FileSlice, rows: Sequence[int]) -> list[int | None]:
 def read_table(
     inputs: AnyPath | Iterable[AnyPath],
     columns: Sequence[str] | None = None,
-    csv_sep: str | None = None,
+    text: TextFormat = UNKNOWN,
 ) -> pd.DataFrame:
     """Return all rows of a file or a folder, as `read_slice` has them, counted from 0."""
     import pandas as pd
 
-    slices = list_slices(inputs, csv_sep=csv_sep, columns=columns)
+    slices = list_slices(inputs, text=text, columns=columns)
     if not slices:
         names = ", ".join(file.name for file in _find_files(inputs))
         raise DataError(f"The table must have at least one row, there is none in {names}.")
@@ -921,9 +963,9 @@ def read_table(
     return pd.concat([read_slice(slice_, columns) for slice_ in slices], ignore_index=True)
 
 
-def list_columns(inputs: AnyPath) -> list[Any] | None:
+def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | None:
     """Return the columns of a table, None for JSONL, whose rows have their own."""
-    first = _find_files(inputs)[0]
+    first = _find_files(inputs, text)[0]
     found = first.kind.columns(first)
     if found is None:
         return None
@@ -949,20 +991,8 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
 
 
-def check_csv_sep(csv_sep: str | None) -> str:
-    """Return what stands between values of CSV, "" where nobody says it, or refuse it."""
-    is_one = csv_sep is None or (len(csv_sep) == 1 and csv_sep.isascii() and csv_sep not in NO_SEP)
-    if not is_one:
-        raise InputError(
-            "`csv_sep` must be one ASCII character such as ';', no quotation mark and no line "
-            f"break, got {csv_sep!r}."
-        )
-    return csv_sep or ""
-
-
-def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None) -> list[TableFile]:
+def _find_files(inputs: AnyPath | Iterable[AnyPath], text: TextFormat = UNKNOWN) -> list[TableFile]:
     given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    sep = check_csv_sep(csv_sep)
     files = [file for one in given for file in _files_of(one)]
     if not files:
         raise InputError("`inputs` must name at least one file or folder, got none.")
@@ -983,7 +1013,7 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], csv_sep: str | None = None)
     places = [
         path if storage.is_address(path := file.path) else os.path.abspath(path) for file in files
     ]
-    return [replace(f, path=path, csv_sep=sep) for f, path in zip(files, places, strict=True)]
+    return [replace(f, path=path, text=text) for f, path in zip(files, places, strict=True)]
 
 
 def _files_of(given: AnyPath) -> list[TableFile]:
@@ -1108,14 +1138,28 @@ def _list_types(file: TableFile) -> dict[str, str]:
     return {**types, **{name: "the name of a folder" for name, _ in file.partitions}}
 
 
-def _check_same_columns(first: TableFile, file: TableFile) -> None:
+def _check_same_columns(first: TableFile, file: TableFile, columns: Sequence[str] | None) -> None:
     """Refuse files that are no parts of one table; their columns may be in another order."""
     expected, found = map(_list_types, (first, file))
-    if expected == found:
-        return
-    name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
-    raise DataError(
-        f"All files of a table must have the same columns, but {name!r} is "
-        f"{expected.get(name, 'missing')} in {first.name} and {found.get(name, 'missing')} in "
-        f"{file.name}. Make them alike, or read them one after the other."
-    )
+    names = {**expected, **found} if columns is None else columns
+    for name in names:
+        kinds = {_widen(types[name]) if name in types else "missing" for types in (expected, found)}
+        if len(kinds - {"null"}) > 1:
+            raise DataError(
+                f"All files of a table must have the same columns, but {name!r} is "
+                f"{expected.get(name, 'missing')} in {first.name} and "
+                f"{found.get(name, 'missing')} in {file.name}. Make them alike, or read them one "
+                "after the other."
+            )
+
+
+NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|decimal\d+\(.*\)")
+TEXTS = re.compile(r"(large_)?(string|binary)(_view)?|fixed_size_binary.*|dictionary<.*")
+"""Types of Arrow that hold the same values, by their names."""
+
+
+def _widen(kind: str) -> str:
+    """Return the name of all types whose values can stand in one column."""
+    if NUMBERS.fullmatch(kind):
+        return "number"
+    return "text" if TEXTS.fullmatch(kind) else kind

@@ -260,8 +260,9 @@ FORMATS = (*SEPARATORS, ".jsonl", ".parquet")
 GROUP_ROWS = 100_000
 """Rows of a row group at least: readers of Parquet are slow with many small ones."""
 
-FORMULA = r"^[=+\-@\t\r]"
-"""With what texts begin that spreadsheets take for formulas."""
+FORMULA = r"^[\t\r\n]|^[\p{Cc}\p{Cf}\p{Z}]*[=+\-@﹢﹣﹦﹫＋－＝＠]"  # noqa: RUF001
+"""Texts that spreadsheets compute: they skip invisible characters first, such as a byte order mark,
+and take full-width and small forms of the operators."""
 
 
 def check_suffix(suffix: str) -> str:

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import add
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,10 +29,13 @@ from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
+from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load
 from labelsure.tables.files import (
+    UNKNOWN,
     FileSlice,
     TableFile,
+    TextFormat,
     arrow_to_frame,
     find_lines,
     list_slices,
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from labelsure.model._assessment import Assessment
+    from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -349,7 +354,7 @@ class FrameScorer:
                 is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
                 id_type = pa.uint64() if is_unsigned else pa.int64()
             columns.insert(0, ("id", id_type))
-        if model.own_differs_:
+        if model.fitted_.comparison.differs:
             columns.append(("own_predicted", names))
         if model.region is not None:
             columns += [("certain", names), ("possible", names)]
@@ -364,12 +369,14 @@ class FrameScorer:
 
     def score(
         self, rows: pd.DataFrame, X: Any, ids: pd.Index | None
-    ) -> tuple[pd.DataFrame, Assessment]:
-        """Return the table of some rows, which the model takes as X, and its assessment of them."""
+    ) -> tuple[pd.DataFrame, RowEstimates]:
+        """Return the table of some rows, which the model takes as X, and their estimates."""
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
-        found = self.model.assess(X, k=self._top or int(self._shows), shift="ignore")
+        fitted, k = self.model.fitted_, self._top or int(self._shows)
+        estimated = estimate_rows(fitted, fitted.predictor.predict(X), k)
+        found = assess_rows(fitted, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
         types = _empty_table(self.make_schema(rows)).dtypes
@@ -377,7 +384,7 @@ class FrameScorer:
             is_text = types["id"].kind not in "iu"
             names = [None if pd.isna(one) else str(one) for one in ids] if is_text else ids
             table.insert(0, "id", pd.Series(names, rows.index, dtype=types["id"]))
-        return table.astype(types), found
+        return table.astype(types), estimated
 
 
 # Parts of files
@@ -438,11 +445,11 @@ class Part:
 
 
 def list_parts(
-    inputs: Any, columns: Sequence[str] | None, csv_sep: str | None = None
+    inputs: Any, columns: Sequence[str] | None, text: TextFormat = UNKNOWN
 ) -> list[Part]:
     """Return the parts of files, which follow from the input alone."""
     rows = min(PART_ROWS, FEWEST_PART_ROWS)
-    slices = list_slices(inputs, rows=rows, csv_sep=csv_sep, columns=columns)
+    slices = list_slices(inputs, rows=rows, text=text, columns=columns)
     if not slices:
         raise DataError("The input must have at least one row, it has none.")
     n_total = sum(slice_.n_rows for slice_ in slices)
@@ -487,14 +494,14 @@ class FileRows:
         inputs: Any,
         *,
         id_column: str | None = None,
-        csv_sep: str | None = None,
+        text: TextFormat = UNKNOWN,
         trust: Iterable[str] = (),
         packed: bool = False,
     ) -> FileRows:
         """Load the model, so that what is wrong with it is said first, and cut the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
-        parts = list_parts(inputs, InputTable(fitted, id_column).columns, csv_sep)
+        parts = list_parts(inputs, InputTable(fitted, id_column).columns, text)
         names = {f"part-{part.number:05d}.parquet": part for part in parts}
         return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
 
@@ -663,21 +670,11 @@ def _plain_records(frame: pd.DataFrame) -> Any:
     return json.loads(text)
 
 
-def view_rows(
-    model: AccuracyAwareClassifier, dist: Any, Y_pred: Any, rows: Indices
-) -> pd.DataFrame | None:
-    """Return what is compared of some rows of a batch with the calibration set, if it can be."""
-    estimator = model.accuracy_estimator_
-    if not len(rows) or not estimator._can_compare:
-        return None
-    return estimator._view(dist[rows], None if Y_pred is None else Y_pred[rows])
-
-
-def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
+def join_views(views: Iterable[pd.DataFrame]) -> pd.DataFrame | None:
     """Return what is compared of all parts, in their order; None without any."""
     import pandas as pd
 
-    seen = [view for view in views if view is not None]
+    seen = list(views)
     return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
 
 
@@ -700,7 +697,7 @@ def score_part(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    tables, views, unseen, odd = [], [], dict[str, str](), OddAnswers()
+    tables, summaries, unseen, odd = [], [], dict[str, str](), OddAnswers()
     scorer = FrameScorer(model, settings)
     bad: list[dict[str, Any]] | None = [] if sets_aside else None
     for some in read_slices(scorer.inputs, part, bad=bad):
@@ -725,10 +722,12 @@ def score_part(
             table = table.add_column(place, column, values)
         tables.append(table.replace_schema_metadata(None))
         viewed = np.flatnonzero(np.isin(some.positions, compared))
-        views.append(view_rows(model, found.distribution, found.Y_pred, viewed))
+        if model.accuracy_estimator_.can_compare:
+            summaries.append(found.summarise(viewed))
         unseen |= scorer.inputs.find_unseen(some.X)
         odd += scorer.inputs.count_odd_answers(some.rows)
-    table, view = pa.concat_tables(tables) if tables else None, join_views(views)
+    table = pa.concat_tables(tables) if tables else None
+    view = reduce(add, summaries).view if summaries else None
     accept = None if table is None or table["accept"].null_count else table["accept"]
     notes = {
         "key": key,
@@ -802,6 +801,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     open_cost: float | None = None,
     spreadsheet_safe: bool = False,
     audit: int | None = None,
@@ -845,7 +845,7 @@ def score_files(
         model,
         inputs,
         id_column=id_column,
-        csv_sep=csv_sep,
+        text=TextFormat(csv_sep, encoding),
         trust=trust,
         packed=scheduler is not None,
     )
@@ -855,7 +855,13 @@ def score_files(
         "labelsure": __version__,
         "model": rows.file.checksum,
         "inputs": [list(file.state) for file in rows.files],
-        "settings": {**asdict(settings), "audit": audit, "seed": seed},
+        "settings": {
+            **asdict(settings),
+            "audit": audit,
+            "seed": seed,
+            "csv_sep": csv_sep,
+            "encoding": encoding,
+        },
     }
     text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
@@ -896,7 +902,7 @@ def score_files(
         kept: list[str] = []
         names = _finish_parts(results, notes, kept, len(tasks))
         if is_piped:
-            with open(path, "wb") as pipe:
+            with storage.open_stream(Path(path)) as pipe:
                 write_tables(_read_in_order(store, names, notes, list(tasks)), suffix, pipe, **text)
         else:
             for _ in names:
@@ -912,7 +918,7 @@ def score_files(
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
     view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
-    test, untested = rows.model.accuracy_estimator_._compare_with_calibration(view)
+    test, untested = rows.model.accuracy_estimator_.compare_with_calibration(view)
     run = ScoreRun(
         path,
         n_rows,

@@ -33,7 +33,7 @@ from labelsure.tables.column_choice import (
     read_labels,
     split_names,
 )
-from labelsure.tables.files import read_table
+from labelsure.tables.files import TextFormat, read_table
 from labelsure.tables.inputs import (
     ANSWERS,
     CELLS,
@@ -162,6 +162,7 @@ def train_model(
     roles: Mapping[str, str] | None = None,
     classifier: str = "ecc",
     csv_sep: str | None = None,
+    encoding: str | None = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
     **settings: Any,
@@ -200,7 +201,7 @@ def train_model(
             "Either `labels` (columns of zeros and ones) or `label_column` (a column of label "
             f"names) must be given, got {'neither' if labels is None else 'both'}."
         )
-    frame, where = _load(data, csv_sep, "the table")
+    frame, where = _load(data, TextFormat(csv_sep, encoding), "the table")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     choice = ColumnChoice(labels or [label_column], id_column, drop, sep)
     assigned = choice.assign(list(frame.columns))
@@ -225,12 +226,12 @@ def train_model(
     return model.fit(frame.reset_index(drop=True), type(frame)(Y, columns=list(names)))
 
 
-def _load(table: Any, csv_sep: str | None, otherwise: str) -> tuple[pd.DataFrame, str]:
+def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, str]:
     """Return a table and what messages call it: the name of its first file, or `otherwise`."""
     if hasattr(table, "iloc"):
         return table, otherwise
     given = [table] if isinstance(table, (str, PathLike)) else list(table)
-    return read_table(given, csv_sep=csv_sep), show_name(given[0])
+    return read_table(given, text=text), show_name(given[0])
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
@@ -256,6 +257,7 @@ def calibrate_model(
     sparse: bool = False,
     floor: float | None = None,
     csv_sep: str | None = None,
+    encoding: str | None = None,
     random_state: int | None = 0,
     **settings: Any,
 ) -> AccuracyAwareClassifier:
@@ -285,8 +287,9 @@ def calibrate_model(
 
     ColumnChoice(labels, id_column, (), sep)  # checks the types of these
     names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
-    said, where = _load(predictions, csv_sep, "the predictions")
-    known, where_truth = _load(truth, csv_sep, "the truth")
+    text = TextFormat(csv_sep, encoding)
+    said, where = _load(predictions, text, "the predictions")
+    known, where_truth = _load(truth, text, "the truth")
     id_column = shared_id(ID, said, known) if id_column is None else id_column
     layout = find_layout(said, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")

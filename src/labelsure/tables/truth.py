@@ -15,7 +15,7 @@ from labelsure.errors import DataError, InputError
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.rows import check_shape, show_names
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
-from labelsure.tables.files import read_table, stack_rows, unknown_column
+from labelsure.tables.files import TextFormat, read_table, stack_rows, unknown_column
 from labelsure.tables.inputs import InputTable
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class TrueLabels:
         id_column: str | None,
         label_column: str | None,
         sep: str | None,
-        csv_sep: str | None,
+        text: TextFormat,
         columns: Iterable[Any] = (),
         sources: Sequence[str] | None = None,
     ) -> TrueLabels:
@@ -77,7 +77,7 @@ class TrueLabels:
         Without ids it is that of all rows in their order, of an input with some `columns`; or,
         where the files of the input are given as `sources`, of those whose positions it has.
         """
-        frame, where = read_table(path, csv_sep=csv_sep), show_name(path)
+        frame, where = read_table(path, text=text), show_name(path)
         inputs, named_by = InputTable(model, id_column), id_column
         if id_column is None and sources is None:
             named_by = shared_id(inputs.id_column or ID, frame.columns, columns)

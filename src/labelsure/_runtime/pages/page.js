@@ -122,7 +122,8 @@
 
   // A text that a spreadsheet would compute gets an apostrophe before it.
   const asCell = (value) => {
-    const text = typeof value === "number" ? String(value) : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    const isFormula = /^[\t\r\n]|^[\p{Cc}\p{Cf}\p{Z}]*[=+\-@﹢﹣﹦﹫＋－＝＠]/u.test(value);
+    const text = typeof value === "number" ? String(value) : isFormula ? `'${value}` : value;
     return /[",\n\r;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   find("download").addEventListener("click", () => {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labelsure as ls
-from labelsure.estimation import _suspect_truth as suspect
+from labelsure.estimation import _diagnostics as suspect
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.5, 1, size=(300, 5))

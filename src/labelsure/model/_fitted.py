@@ -1,0 +1,135 @@
+"""`Fitted`: all that answers, reports, saved models and files read of a fitted model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
+from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._diagnostics import PredictComparison
+from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
+from labelsure.estimation._label_estimates import LABEL_METRICS
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._policy import AcceptPolicy
+from labelsure.labelsets.rows import index_of
+from labelsure.metrics.registry import METRICS, Metric, MetricLike, get_metric
+from labelsure.model._model_card import ModelCard
+from labelsure.model._predictor import Predictions, Predictor
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Parts of a fitted model.
+
+    Parameters
+    ----------
+    predictor
+        From X to predictions.
+    accuracy_estimator
+        From predictions to their estimated accuracy.
+    policy
+        Which predictions to accept; None without target and share.
+    region
+        Conformal prediction sets; None after cross-fitting and for very many labels.
+    confidence
+        Level of intervals and guarantees.
+    shows_region
+        Whether `assess` shows certain and possible labels.
+    holds_out
+        Whether calibration rows are new to the model that predicts.
+    comparison
+        With the own `predict` of a frozen model.
+    card
+        Data sizes, metric, guarantee, calibration.
+    """
+
+    predictor: Predictor
+    accuracy_estimator: AccuracyEstimator
+    policy: AcceptPolicy | None
+    region: LabelsetRegion | None
+    confidence: float
+    shows_region: bool
+    holds_out: bool
+    comparison: PredictComparison
+    card: ModelCard
+
+    @property
+    def metric(self) -> Metric:
+        """Metric of the accuracy."""
+        return get_metric(self.accuracy_estimator.metric)
+
+    @property
+    def empty(self) -> float:
+        """Value of Jaccard and F1 for two empty labelsets."""
+        return float(self.accuracy_estimator.empty)
+
+    @property
+    def label_names(self) -> LabelNames:
+        """Names of the labels, None where they have none."""
+        return self.predictor.labels.names
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self.predictor.labels.n_labels
+
+    def tabulate(self, predictions: Predictions, truth: Labelsets | None = None) -> ScoreTable:
+        """Score table of predictions under the metric of the model."""
+        return ScoreTable.from_distribution(
+            predictions.dist,
+            truth,
+            predictions.decisions,
+            metrics=[self.metric],
+            decision_rule=self.predictor.rule.name,
+        )
+
+    def estimator_for(self, metric: MetricLike) -> AccuracyEstimator:
+        """Accuracy estimator under another metric, fitted to the same calibration table."""
+        if isinstance(metric, str) and metric not in METRICS:
+            raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
+        wanted, own, features = get_metric(metric), self.accuracy_estimator, None
+        if wanted == self.metric:
+            return own
+        if wanted not in METRICS.values():
+            # Expected values are tabulated for the named metrics and the model's own alone.
+            features = [name for name in own.features_ if name != EXPECTED]
+        unfitted = AccuracyEstimator(wanted, features, self.empty)
+        table, seen = own.calibration_, own.labelset_frequencies_
+        return fit_accuracy_estimator(unfitted, self.confidence, table, seen)
+
+    def estimate(self, predictions: Predictions, settings: BatchSettings) -> Estimate:
+        """Mean accuracy of a batch, under any metric."""
+        if settings.get("level") is None:
+            settings["level"] = self.confidence
+        if (Y_true := settings.get("Y_true")) is not None:
+            settings["Y_true"] = self.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
+        metric, judge = settings.get("metric"), self.accuracy_estimator
+        if metric is not None and metric not in LABEL_METRICS:
+            settings["metric"], judge = None, self.estimator_for(metric)
+        return judge.estimate(predictions.dist, predictions.decisions, **settings)
+
+    def find_region(self) -> LabelsetRegion:
+        """Return the fitted prediction sets. Raises InputError if there are none."""
+        if self.region is None:
+            raise InputError(
+                "Prediction sets need held-out rows and labels that fit into an array, got "
+                f"{'held-out' if self.holds_out else 'out-of-fold'} rows and {self.n_labels:,} "
+                "labels. Hold rows out, e.g. by cv=0.4."
+            )
+        return self.region
+
+
+def fit_accuracy_estimator(
+    estimator: AccuracyEstimator,
+    confidence: float,
+    table: ScoreTable,
+    seen: LabelsetFrequencies | None,
+) -> AccuracyEstimator:
+    """Fit an accuracy estimator whose reference has an interval at a confidence level."""
+    estimator.fit(table, Y_train=seen)
+    if confidence != estimator.reference_.level:
+        estimator.reference_ = estimator.estimate(table, level=confidence, shift="ignore")
+    return estimator

@@ -1,0 +1,111 @@
+"""X as users pass it, and X as a fitted model takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.utils import check_array
+
+from labelsure.classifiers._adapters import PrecomputedProbabilities, first_step
+from labelsure.classifiers._predictor import LabelsetClassifier
+from labelsure.errors import InputError
+from labelsure.labelsets.names import list_some
+from labelsure.labelsets.rows import as_table, refuse_masked
+
+OWNER = "AccuracyAwareClassifier"
+
+
+def as_batch(X: Any) -> Any:
+    """Return records, a list of dicts, as a DataFrame; anything else as it is."""
+    if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
+        import pandas as pd
+
+        return pd.DataFrame(X)
+    return X
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Names of the columns of a table; None if X has none, or other names than texts."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def selects_columns(estimator: Any) -> bool:
+    """Whether a model takes columns by name itself and ignores further ones."""
+    first = first_step(estimator)
+    return isinstance(first, (ColumnTransformer, PrecomputedProbabilities)) or hasattr(
+        first, "describe_columns"
+    )
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """Columns of X: their names, and how X is handed to the model.
+
+    Parameters
+    ----------
+    names
+        Columns by name, in the order that the model takes; None where they go by position, or the
+        model selects them by name itself.
+    n_features
+        Number of columns; None where the model does not say.
+    requirements
+        Arguments of scikit-learn's `check_array`, by which X becomes an array once for all
+        classifiers of ours; None for other models, which get X as it came.
+    """
+
+    names: list[str] | None
+    n_features: int | None = None
+    requirements: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, X: Any, estimator: Any, requirements: dict[str, Any]) -> InputColumns:
+        """Columns of the rows of `fit`; a fitted model has its own order of names."""
+        names = None if selects_columns(estimator) else column_names(as_table(X))
+        known = getattr(estimator, "feature_names_in_", None)
+        if names is not None and known is not None:
+            names = [str(name) for name in known]
+        if not isinstance(estimator, LabelsetClassifier):
+            return cls(names)
+        columns = cls(names, None, {**requirements, "ensure_min_samples": 0})
+        return replace(columns, n_features=columns.read(X).shape[1])
+
+    def of_fitted(self, estimator: Any) -> InputColumns:
+        """Columns with the number that the fitted model knows."""
+        known = getattr(estimator, "n_features_in_", self.n_features)
+        return replace(self, n_features=None if known is None else int(known))
+
+    def read(self, X: Any) -> Any:
+        """Return X as the model takes it, columns aligned by name. Raises InputError."""
+        refuse_masked(X, "X")
+        X = self._align(X)
+        if self.requirements is None:
+            return X
+        checked = check_array(as_table(X), estimator=OWNER, input_name="X", **self.requirements)
+        if self.n_features not in (None, checked.shape[1]):
+            raise InputError(
+                f"X has {checked.shape[1]} features, but {OWNER} is expecting {self.n_features} "
+                "features as input."
+            )
+        return checked
+
+    def _align(self, X: Any) -> Any:
+        """Return the columns of a table in the order of the model. Raises InputError."""
+        names = column_names(table := as_table(X))
+        if self.names is None or names is None or names == self.names:
+            return X
+        problems = []
+        for kind, some, others in (
+            ("missing", self.names, set(names)),
+            ("unknown", names, set(self.names)),
+        ):
+            if found := [name for name in some if name not in others]:
+                problems.append(f"{kind}: {list_some(found)}")
+        if problems or len(names) != len(self.names):
+            raise InputError(
+                f"The columns of `X` must be the {len(self.names)} that the model was fitted to, "
+                f"in any order, got {len(names)}; {'; '.join(problems) or 'some twice'}."
+            )
+        return table[self.names]

@@ -1,0 +1,269 @@
+"""The rows of `fit`: how they are read, split and handed to the classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.pipeline import Pipeline
+
+from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure.classifiers._adapters import (
+    innermost,
+    read_instances,
+    shape_for_estimator,
+    without_probabilities,
+)
+from labelsure.classifiers._base_learners import is_search, name_missing_classes
+from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
+from labelsure.classifiers.recalibration import Recalibration
+from labelsure.distributions._probabilities import make_random_state
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.names import align_values, read_groups
+from labelsure.labelsets.rows import count_rows, take_rows
+from labelsure.metrics.clusters import number_clusters
+from labelsure.model._inputs import InputColumns, as_batch
+from labelsure.model._predictor import Labels
+
+Folds = list[tuple[Indices, Indices]]
+"""The training and the test rows of each fold."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows of `fit`, checked and aligned.
+
+    Parameters
+    ----------
+    X
+        n rows, as they came, or as an array where the estimator is one of ours.
+    Y
+        (n, L) their labelsets.
+    y
+        The same in the form that the estimator is fitted with.
+    labels
+        Names and classes.
+    inputs
+        Columns of X.
+    params
+        Further arguments of the estimator's `fit`.
+    groups
+        (n,) the group of each row, or None.
+    Y_pred
+        (n, L) predictions of another system, or None.
+    """
+
+    X: Any
+    Y: Labelsets
+    y: Any
+    labels: Labels
+    inputs: InputColumns
+    params: dict[str, Any]
+    groups: Any = None
+    Y_pred: Labelsets | None = None
+
+    @classmethod
+    def read(
+        cls,
+        X: Any,
+        y: Any,
+        estimator: Any,
+        requirements: dict[str, Any],
+        params: dict[str, Any],
+        *,
+        groups: Any = None,
+        Y_pred: Any = None,
+    ) -> TrainingData:
+        """Check what `fit` got and bring it into the order of X. Raises InputError."""
+        batch = as_batch(X)
+        index = index_of_batch(batch, y)
+        params = {
+            name: align_values(value, index, name=name, beside="`X`")
+            for name, value in params.items()
+        }
+        groups = align_values(groups, index, name="groups", beside="`X`")
+        X, truth = read_instances(batch, y, estimator)
+        n_rows = truth.labelsets.shape[0]
+        for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
+            if values is not None and np.asarray(values).shape != (n_rows,):
+                raise InputError(
+                    f"`{name}` must have one entry for each of the {n_rows} rows, got shape "
+                    f"{np.asarray(values).shape}."
+                )
+        if groups is not None:
+            read_groups(groups)
+        labels, inputs = Labels.of(truth), InputColumns.of(X, estimator, requirements)
+        keeps_names = hasattr(innermost(estimator), "predict_distribution")
+        X = inputs.read(X)
+        shaped = shape_for_estimator(truth, X, with_names=keeps_names)
+        given = None if Y_pred is None else labels.read_given(Y_pred, batch, truth.labelsets)
+        return cls(X, truth.labelsets, shaped, labels, inputs, params, groups, given)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.Y.shape[0])
+
+    def weights(self, rows: Indices) -> Floats | None:
+        """Sample weights of some rows, None without any."""
+        weights = self.params.get("sample_weight")
+        return None if weights is None else np.asarray(weights)[rows]
+
+    def clusters(self, rows: Indices) -> Indices | None:
+        """Numbers of the groups of some rows, None without groups."""
+        return None if self.groups is None else number_clusters(read_groups(self.groups))[rows]
+
+
+def check_inner_model(model: Any) -> None:
+    """Refuse classes, objects without `fit`, and models that have scores but no probabilities."""
+    if isinstance(model, type):
+        raise InputError(
+            f"`estimator` must be a model, got the class {model.__name__}. Make one: "
+            f"`{model.__name__}()`."
+        )
+    if not hasattr(model, "get_params") or not hasattr(model, "fit"):
+        raise InputError(
+            "`estimator` must be a scikit-learn estimator, to be cloned and fitted, got a "
+            f"{type(model).__name__}. If it is fitted, pass `FrozenEstimator(model)`; if it only "
+            "gives probabilities or logits, pass these as X to "
+            "`AccuracyAwareClassifier(PrecomputedProbabilities())`."
+        )
+    inner = innermost(model)
+    if any(hasattr(part, name) for part in (model, inner) for name in _SOURCES):
+        return
+    learner = getattr(inner, "estimator", inner)  # of MultiOutputClassifier and the like
+    # Some models have `predict_proba` only once they are fitted; scores alone are a sure sign.
+    if hasattr(learner, "decision_function") and not _is_search(model):
+        raise without_probabilities(inner, "`estimator`")
+
+
+_SOURCES = ("predict_distribution", "predict_proba")
+
+
+def _is_search(model: Any) -> bool:
+    """Whether a search is to be fitted, which may end in another model than it begins with."""
+    inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return is_search(inner)
+
+
+def is_share(cv: Any) -> bool:
+    """Whether `cv` is a share of rows to hold out, and no number of folds."""
+    return isinstance(cv, Real) and not isinstance(cv, Integral)
+
+
+def check_cv_setting(cv: Any) -> None:
+    """Refuse shares outside of (0, 1) and fewer than two folds."""
+    if is_share(cv) and not 0 < cv < 1:
+        raise InputError(
+            f"`cv` as a share of held-out rows must lie between 0 and 1, got {cv!r}. "
+            "A whole number is a number of folds."
+        )
+    if isinstance(cv, Integral) and (isinstance(cv, bool) or cv < 2):
+        raise InputError(
+            f"`cv` as a number of folds must be at least 2, got {cv!r}. A share such as 0.4 holds "
+            "rows out."
+        )
+
+
+def check_recalibration(setting: Any) -> None:
+    """Refuse what is neither "auto", None nor a recalibration."""
+    if isinstance(setting, str) and setting != "auto":
+        raise unknown_name("recalibration", setting, ("auto",))
+    if setting is not None and not isinstance(setting, (str, Recalibration)):
+        raise InputError(
+            '`recalibration` must be "auto", None or an object such as '
+            f"`TemperatureScaling(gate=False)`, got {setting!r}."
+        )
+
+
+def fit_clone(estimator: Any, data: TrainingData, rows: Indices) -> Any:
+    """Clone that is fitted to some of the rows; a frozen model stays as it is."""
+    estimator = clone(estimator)
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    X = take_rows(data.X, rows)
+    if isinstance(estimator, LabelsetClassifier) and not data.params:
+        return estimator._fit_checked(X, data.Y[rows], data.labels.names)
+    params = {
+        name: take_rows(value, rows) if _is_of_instances(value, data) else value
+        for name, value in data.params.items()
+    }
+    with name_missing_classes(estimator, data.Y[rows], data.labels.names):
+        return estimator.fit(X, take_rows(data.y, rows), **params)
+
+
+def _is_of_instances(value: Any, data: TrainingData) -> bool:
+    """Whether a parameter of `fit` has one entry for each row."""
+    has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
+    is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
+    return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
+
+
+def make_folds(data: TrainingData, cv: Any, seed: Any) -> Folds:
+    """Return the rows of each fold; whole groups where there are groups."""
+    if not isinstance(cv, Integral):
+        return list(check_cv(cv).split(data.X, data.y, data.groups))
+    rows, generator = np.empty(data.n_samples), make_random_state(seed)
+    if data.groups is not None:
+        splitter = GroupKFold(int(cv), shuffle=True, random_state=generator)
+        return list(splitter.split(rows, groups=data.groups))
+    n_folds = min(int(cv), data.n_samples)
+    return list(KFold(n_folds, shuffle=True, random_state=generator).split(rows))
+
+
+def hold_out(data: TrainingData, share: float, n_needed: int, seed: Any) -> tuple[Indices, Indices]:
+    """Return held-out and training rows in random order; the rows of a group stay together.
+
+    A share of 1 holds out every row, as for a model that needs no training.
+    """
+    order = make_random_state(seed).permutation(data.n_samples)
+    order = _keep_groups(order, data.groups)
+    n_held_out = len(order)
+    if share < 1:
+        n_held_out = cut_by_groups(order, round(share * len(order)), data.groups)
+    if n_held_out < n_needed or (share < 1 and len(order) - n_held_out < 2):
+        raise InputError(
+            f"`cv` as a share must hold out at least {n_needed} rows and leave 2 for training, "
+            f"cv={share:g} holds out {n_held_out} of {len(order)}. Change the share, use cv=5, or "
+            "fit to more rows."
+        )
+    return order[:n_held_out], order[n_held_out:]
+
+
+def _keep_groups(order: Indices, groups: Any) -> Indices:
+    """Return the rows with those of each group one after the other."""
+    if groups is None:
+        return order
+    _, group = np.unique(np.asarray(groups)[order], return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    return order[np.argsort(first[group], kind="stable")]
+
+
+def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
+    """Return the number of first rows that is nearest to what is wanted and cuts no group."""
+    if groups is None:
+        return wanted
+    group = np.asarray(groups)[order]
+    ends = np.flatnonzero(group[1:] != group[:-1]) + 1
+    if len(ends) == 0:
+        raise InputError(
+            "`groups` must name at least two groups, so that one can be held out, got one in the "
+            "rows to split."
+        )
+    return int(ends[np.argmin(np.abs(ends - wanted))])
+
+
+def fold_ends(order: Indices, n_folds: int, groups: Any) -> Indices:
+    """Cut rows into folds of about equal size that cut no group; return their ends, from 0 on."""
+    wanted = np.linspace(0, len(order), n_folds + 1).astype(np.intp)
+    if groups is None:
+        return wanted
+    group = np.asarray(groups)[order]
+    possible = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
+    nearest = np.abs(possible[:, np.newaxis] - wanted).argmin(axis=0)
+    return np.unique(possible[nearest])
