@@ -40,7 +40,7 @@ from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import count_rows
 from labelsure.metrics.clusters import large_size
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
-from labelsure.model._assessment import Assessment, assess_predictions
+from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
 from labelsure.model._calibration import Calibrated, Calibration, CrossFitted, HeldOut, holds_out
 from labelsure.model._decision_rules import check_decision, make_rule
 from labelsure.model._fitted import Fitted, fit_accuracy_estimator
@@ -638,9 +638,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
-        X = as_batch(X)
-        found = self._predict(X, Y_pred)
-        return assess_predictions(self.fitted_, found, X, k, tests_shift=shift == "test")
+        found, tests = self._predict(X, Y_pred), shift == "test"
+        rows = estimate_rows(self.fitted_, found, k, tests_shift=tests)
+        return assess_rows(self.fitted_, rows, X, tests_shift=tests)
 
     @_shows_progress
     def report(
