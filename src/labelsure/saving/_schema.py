@@ -23,10 +23,11 @@ _TYPES_BY_MODULE = {
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
     "classifiers._adapters": "PrecomputedProbabilities",
-    "classifiers.recalibration": (
-        "ChainDependence LabelwiseCalibration RecalibratedClassifier TemperatureScaling "
-        "VoteSmoothing"
-    ),
+    "classifiers.recalibration._dependence": "ChainDependence",
+    "classifiers.recalibration._labelwise": "LabelwiseCalibration",
+    "classifiers.recalibration._recalibrated_classifier": "RecalibratedClassifier",
+    "classifiers.recalibration._temperature": "TemperatureScaling",
+    "classifiers.recalibration._votes": "VoteSmoothing",
     "estimation._accuracy_model": "LabelsetFrequencies RidgeModel",
     "estimation._batch_estimates": "Estimate Scatter",
     "estimation._diagnostics": "PredictComparison",
