@@ -9,10 +9,6 @@ from labelsure import metrics as metrics
 from labelsure import model as model
 from labelsure import study as study
 from labelsure import tables as tables
-from labelsure.classifiers._adapters import (
-    PrecomputedProbabilities as PrecomputedProbabilities,
-)
-from labelsure.classifiers._adapters import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers._adapters import as_distribution as as_distribution
 from labelsure.classifiers._chain_classifiers import BinaryRelevance as BinaryRelevance
 from labelsure.classifiers._chain_classifiers import (
@@ -22,6 +18,8 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain as ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
+from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
+from labelsure.classifiers._probability_warnings import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
 )

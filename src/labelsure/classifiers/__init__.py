@@ -3,11 +3,7 @@
 May depend on `distributions`, `saving` and what is below them, not on `decisions`.
 """
 
-from labelsure.classifiers._adapters import (
-    PrecomputedProbabilities,
-    ProbabilityWarning,
-    as_distribution,
-)
+from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
@@ -15,7 +11,9 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
+from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     ChainDependence,
     LabelwiseCalibration,

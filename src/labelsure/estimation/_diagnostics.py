@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure.classifiers._adapters import ProbabilityWarning
+from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import mean_interval
 from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable

@@ -26,9 +26,9 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, LabelNames, Mask
-from labelsure.classifiers._adapters import ProbabilityWarning
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor, weighted_mean
+from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure.classifiers._adapters import innermost, is_settled
+from labelsure.classifiers._inner_models import innermost, is_prefit
 from labelsure.classifiers.recalibration import (
     Part,
     RecalibratedClassifier,
@@ -273,7 +273,7 @@ class HeldOut(Calibration):
 
     def calibrate(self, data: TrainingData) -> Calibrated:
         """Fit the classifier and score the held-out rows."""
-        settled = is_settled(self.estimator)
+        settled = is_prefit(self.estimator)
         share = 1.0 if settled else float(self.cv)
         n_needed = 4 if self.splits else 2
         held_out, training = hold_out(data, share, n_needed, self.random_state)
@@ -332,7 +332,7 @@ class HeldOut(Calibration):
         """Compare a frozen model's own `predict` with what is judged."""
         model = predictor.estimator
         is_own = self.rule.name in ("predict", "given")
-        if not isinstance(model, FrozenEstimator) or is_own or is_settled(innermost(model)):
+        if not isinstance(model, FrozenEstimator) or is_own or is_prefit(innermost(model)):
             return PredictComparison()
         X = take_rows(data.X, rows)
         try:
@@ -391,4 +391,4 @@ def _warn_of_copies(data: TrainingData, training: Indices, held_out: Indices) ->
 
 def holds_out(estimator: Any, cv: Any) -> bool:
     """Whether calibration rows are new to the model that predicts."""
-    return is_settled(estimator) or is_share(cv)
+    return is_prefit(estimator) or is_share(cv)

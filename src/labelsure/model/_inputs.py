@@ -8,7 +8,8 @@ from typing import Any
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_array
 
-from labelsure.classifiers._adapters import PrecomputedProbabilities, first_step
+from labelsure.classifiers._inner_models import first_step
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import as_table, refuse_masked

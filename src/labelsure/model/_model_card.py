@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 
 from labelsure._runtime.notebook import list_names, make_html
-from labelsure.classifiers._adapters import first_step, innermost, is_settled
+from labelsure.classifiers._inner_models import first_step, innermost, is_prefit
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -248,7 +248,7 @@ def _describe_policy(calibrated: Calibrated, policy: AcceptPolicy | None, metric
             f"estimates are those of models trained on {calibrated.trained_on} rows. Hold rows "
             "out, e.g. by cv=0.4."
         )
-    if is_settled(calibrated.predictor.estimator):
+    if is_prefit(calibrated.predictor.estimator):
         return (
             f"{message} Guaranteed if the model was not trained on the calibration set, which "
             "cannot be checked here."

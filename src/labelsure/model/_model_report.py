@@ -14,7 +14,7 @@ from scipy import sparse
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.classifiers._adapters import is_settled
+from labelsure.classifiers._inner_models import is_prefit
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
@@ -527,7 +527,7 @@ def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
 
 def _say_trust(model: Fitted) -> str:
     """Say which condition of the guarantee cannot be checked."""
-    if not model.card.guaranteed or not is_settled(model.predictor.estimator):
+    if not model.card.guaranteed or not is_prefit(model.predictor.estimator):
         return ""
     return "All of this holds if the classifier was not trained on the calibration set."
 

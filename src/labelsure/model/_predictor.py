@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import LabelNames, Labelsets
-from labelsure.classifiers._adapters import (
-    PrecomputedProbabilities,
-    as_distribution,
-    innermost,
-    known_label_names,
-)
+from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._inner_models import innermost, known_label_names
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._base import LabelsetDistribution

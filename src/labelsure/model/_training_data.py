@@ -13,13 +13,9 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure.classifiers._adapters import (
-    innermost,
-    read_instances,
-    shape_for_estimator,
-    without_probabilities,
-)
+from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
+from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._probabilities import make_random_state

@@ -22,7 +22,7 @@ _TYPES_BY_MODULE = {
         "BinaryRelevance ClassifierTrellis EnsembleOfClassifierChains ProbabilisticClassifierChain"
     ),
     "classifiers._powerset_classifier": "LabelPowerset",
-    "classifiers._adapters": "PrecomputedProbabilities",
+    "classifiers._precomputed": "PrecomputedProbabilities",
     "classifiers.recalibration._dependence": "ChainDependence",
     "classifiers.recalibration._labelwise": "LabelwiseCalibration",
     "classifiers.recalibration._recalibrated_classifier": "RecalibratedClassifier",

@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Mask
-from labelsure.classifiers._adapters import PrecomputedProbabilities, first_step
+from labelsure.classifiers._inner_models import first_step
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.answers import (
     LABELS,

@@ -14,7 +14,6 @@ from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path, show_name
 from labelsure._runtime.typing import AnyPath, Labelsets
-from labelsure.classifiers._adapters import PrecomputedProbabilities
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
@@ -22,6 +21,7 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers.recalibration import RecalibratedClassifier
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers

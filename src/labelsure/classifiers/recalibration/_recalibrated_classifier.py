@@ -15,12 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Indices
-from labelsure.classifiers._adapters import (
-    as_distribution,
-    is_settled,
-    read_instances,
-    shape_for_estimator,
-)
+from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     check_takes_weights,
@@ -28,6 +23,7 @@ from labelsure.classifiers._base_learners import (
     name_missing_classes,
 )
 from labelsure.classifiers._chain_classifiers import BinaryRelevance
+from labelsure.classifiers._inner_models import is_prefit, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
 from labelsure.classifiers.recalibration._base import Recalibration
 from labelsure.classifiers.recalibration._dependence import ChainDependence
@@ -173,7 +169,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         """
         model = self._model()
         self._check_parameters(model)
-        index, settled = index_of_batch(X, y), is_settled(model)
+        index, settled = index_of_batch(X, y), is_prefit(model)
         X, truth = read_instances(X, y, model)
         (X,) = indexable(X)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
