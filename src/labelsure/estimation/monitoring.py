@@ -379,10 +379,10 @@ def _limit_calibration(judge: Any, error: float) -> float:
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
-    _, accuracy = judge._compare_estimates()
+    accuracy = judge._compare_estimates()[1][judge._independent_rows()]
     is_exact = get_metric(judge.metric) == EXACT
     outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
-    limit = MEAN_TESTS["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
+    limit = MEAN_TESTS["exact"]["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
     return float(limit)
 
 
