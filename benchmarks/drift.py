@@ -48,7 +48,7 @@ def measure(data: Data, number: int) -> list[tuple]:
         ]
     )
     judge = found[0]
-    view = judge._read_batch(later, None)[0]._view()
+    view = judge.estimate_rows(later).table._view()
     rows = []
     for kind, score in KINDS.items():
         for size in SIZES:

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 EULER = 0.57721566490153286
 ROUNDING = 1e-12
 
@@ -168,4 +170,47 @@ def most_probable(P, k):
                 first = code
         best.append(first)
         left.remove(first)
+    return best
+
+
+# Larger oracles: one array operation a label instead of loops over 2**17 labelsets.
+
+
+def all_labelsets(n_labels):
+    """(2**L, L) zeros and ones in the order of the codes."""
+    return (np.arange(2**n_labels)[:, np.newaxis] >> np.arange(n_labels)) & 1
+
+
+def chain_joint(order, conditional):
+    """P(y) in the order of the codes, prefix by prefix; conditional(j, prefixes) is P(1)."""
+    q, codes = np.ones(1), np.zeros(1, dtype=int)
+    for j, label in enumerate(order):
+        p = conditional(j, (codes[:, np.newaxis] >> order[:j]) & 1)
+        q = np.concatenate([q * (1 - p), q * p])
+        codes = np.concatenate([codes, codes | 1 << label])
+    joint = np.empty(len(q))
+    joint[codes] = q
+    return joint
+
+
+def accuracies(metric, truths, y):
+    """The accuracy of one prediction for each of many truths; Jaccard and F1 of nothing are 1."""
+    tp, fn = truths @ y, truths @ (1 - y)
+    fp = y.sum() - tp
+    tn = truths.shape[1] - tp - fp - fn
+    if metric == "exact":
+        return (fp + fn == 0) * 1.0
+    if metric == "hamming":
+        return (tp + tn) / truths.shape[1]
+    over = {"jaccard": tp + fp + fn, "f1": (2 * tp + fp + fn) / 2}[metric]
+    return np.where(over == 0, 1.0, tp / np.maximum(over, 0.5))
+
+
+def best_f1(P, truths):
+    """The largest expected F1: for each size the best labels by P(y_j = 1, |y| = s)."""
+    n_labels, sizes = truths.shape[1], truths.sum(axis=1)
+    best = P[0]
+    for k in range(1, n_labels + 1):
+        gains = (P * 2 / (sizes + k)) @ truths
+        best = max(best, np.sort(gains)[::-1][:k].sum())
     return best

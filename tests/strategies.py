@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import oracles_chains
 import oracles_joints
+import oracles_rules
 import oracles_trellis
 from hypothesis import strategies as st
 from scipy import sparse
@@ -16,6 +17,9 @@ from scipy.special import logit
 
 import labelsure as ls
 from labelsure.distributions._dense import DenseBlocks
+from labelsure.distributions._rule_trellis import make_rule_trellis
+from labelsure.distributions._valid_labelsets import ValidLabelsets
+from labelsure.labelsets.label_rules import Group, LabelRules
 from labelsure.metrics.registry import check_metrics
 
 MAX_LABELS = 6
@@ -254,6 +258,59 @@ def _blocks(draw, L, least, most):
     return DenseBlocks.of(dist), P, lambda order: DenseBlocks.of(relabel(order))
 
 
+def random_rules(rng, n_labels, several_parents=False):
+    """A random forest (or graph) of parents, and groups of exclusive siblings."""
+    order = rng.permutation(n_labels).tolist()
+    parents = [() for _ in order]
+    for place, label in enumerate(order):
+        n_parents = rng.integers(0, min(place, 2 if several_parents else 1) + 1)
+        parents[label] = tuple(sorted(rng.choice(order[:place], n_parents, replace=False).tolist()))
+    siblings = {}
+    for label, some in enumerate(parents):
+        siblings.setdefault(some, []).append(label)
+    groups = [
+        (tuple(members[: rng.integers(2, len(members) + 1)]), bool(rng.random() < 0.4))
+        for members in siblings.values()
+        if len(members) > 1 and rng.random() < 0.6
+    ]
+    return parents, groups
+
+
+def bound_rules(parents, groups):
+    return LabelRules.reduced(parents, [Group(*group) for group in groups])
+
+
+def moved_rules(parents, groups, order):
+    """The same rules when new label i is old label order[i]."""
+    new = {old: i for i, old in enumerate(order)}
+    return [tuple(new[p] for p in parents[old]) for old in order], [
+        (tuple(new[j] for j in members), required) for members, required in groups
+    ]
+
+
+def make_valid_labelsets(rules, logits):
+    return ValidLabelsets(rules.valid_labelsets(2**rules.n_labels), logits)
+
+
+@st.composite
+def _ruled(draw, L, least, most, make):
+    """Independent labels restricted by rules, as one of their two forms."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    parents, groups = random_rules(rng, L)
+    # A trellis has 1 - P(1) of a label: with larger logits rounding is more than tests allow.
+    scale = draw(st.sampled_from([0.0, 1.0, 2.0]))
+    logits = np.round(scale * rng.normal(size=(draw(st.integers(least, most)), L)), 1)
+    P = [
+        oracles_rules.restricted(oracles_rules.independent_weights(z), parents, groups)
+        for z in logits
+    ]
+
+    def relabel(order):
+        return make(bound_rules(*moved_rules(parents, groups, order)), logits[:, order])
+
+    return make(bound_rules(parents, groups), logits), P, relabel
+
+
 def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
     """`spread` 0.1 is nearly flat, 4 is concentrated."""
     rng = np.random.default_rng(seed)
@@ -281,6 +338,8 @@ _KINDS = {
     "mixture": _mixture,
     "smoothed": _smoothed,
     "blocks": _blocks,
+    "valid": lambda L, least, most: _ruled(L, least, most, make_valid_labelsets),
+    "ruled": lambda L, least, most: _ruled(L, least, most, make_rule_trellis),
 }
 KINDS = tuple(_KINDS)
 
@@ -300,6 +359,11 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
             ls.distributions.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)
         ]
         return ls.distributions.ChainMixture(chains, label_names)
+    if kind in ("valid", "ruled"):
+        make = make_valid_labelsets if kind == "valid" else make_rule_trellis
+        dist = make(bound_rules(*random_rules(rng, L)), rng.normal(size=(n_samples, L)))
+        dist._label_names = None if label_names is None else tuple(map(str, label_names))
+        return dist
     P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
     if kind == "smoothed":
         rest = ls.IndependentLabels(rng.random((n_samples, L)))

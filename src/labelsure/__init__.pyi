@@ -41,6 +41,7 @@ from labelsure.distributions._labelset_table import LabelsetTable as LabelsetTab
 from labelsure.distributions._sparse_labels import (
     SparseIndependentLabels as SparseIndependentLabels,
 )
+from labelsure.distributions.constraints import LabelConstraints as LabelConstraints
 from labelsure.errors import DataError as DataError
 from labelsure.errors import InputError as InputError
 from labelsure.errors import LabelsureError as LabelsureError

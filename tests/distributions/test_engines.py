@@ -246,7 +246,7 @@ def test_nothing_enumerated_says_what_must_be(kind):
     chains = KINDS[kind](linear_chains(0, 8, 2, 1.0))
     dist = ls.distributions.ChainMixture(chains, engine="certified", budget=0)
     frame = ls.confidence(dist, bounds=True)
-    for name in PAPER_CANDIDATES:
+    for name in ("SE", "CE", "GI", "CS"):  # of the others a beam search knows more
         assert_allclose(frame[f"{name}_low"], 0, atol=1e-12)
         assert_allclose(frame[f"{name}_high"], 1, atol=1e-9)
     found = ls.expected_accuracy(dist, metric="jaccard")
@@ -616,7 +616,7 @@ def test_auto_that_may_look_at_nothing_claims_nothing():
     dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4, budget=0)
     frame = ls.confidence(dist, bounds=True)
     assert set(dist.profile().method) == {"certified"}
-    for name in PAPER_CANDIDATES:
+    for name in ("SE", "CE", "GI", "CS"):  # of the others a beam search knows more
         assert_allclose(frame[f"{name}_low"], 0, atol=1e-12)
         assert_allclose(frame[f"{name}_high"], 1, atol=1e-9)
 
@@ -748,7 +748,11 @@ def test_defaults_are_those_of_the_distribution_and_with_engine_replaces_them():
     assert_array_equal(dist[[2, 0]].profile().high.entropy, same.high.entropy[[2, 0]])
 
 
-def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_that_was_set():
+def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_that_was_set(
+    monkeypatch,
+):
+    monkeypatch.setattr(_limits, "BEAM_WIDTH", 1)
+    monkeypatch.setattr(_limits, "BEAM_LABELSETS", 1)
     dist = ls.distributions.ChainMixture(linear_chains(5, 6, 2, 1.0))
     chosen = {"engine": "certified", "tolerance": 0.0, "budget": 2}
     by_two = dist.with_engine(**chosen)
@@ -758,7 +762,7 @@ def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_th
         expected = ls.expected_accuracy(by_two, metric=metric).value
         of_mode = ls.expected_accuracy(by_two, by_two.mode(), metric=metric).value
         assert_array_equal(expected, of_mode)
-    assert (by_two.mode() != dist.mode()).any()
+    assert (by_two.top(4).high > dist.top(4).high).any()
 
 
 def test_a_mass_that_was_seen_is_enough():

@@ -128,13 +128,20 @@ def test_intervals_of_marginals_of_twelve_labels(case, engine):
     assert np.median((found.high - found.low).max(axis=1)) <= 1.5 * 0.03
 
 
+def by_instance(seen):
+    for i in range(len(seen)):
+        some = seen.take([i])
+        yield some.weights, some.rows
+
+
 def test_bounds_of_marginals_hold_what_was_not_seen():
     chains = block_chains(4, 1, 3, 2, 1.0, n_samples=5)
     truth = ls.distributions.ChainMixture(chains, engine="dense").marginals()
     dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
-    found, seen = dist.marginal_bounds(), dist.top(4)
-    unseen = 1 - seen.probabilities.sum(axis=1, keepdims=True)
-    low = (seen.probabilities[:, :, np.newaxis] * seen.labelsets).sum(axis=1)
+    goals = Goals.of(width=0.0, unseen=0.0, enough_mass=2.0)
+    found, seen = dist.marginal_bounds(), enumerate_chains(WeightedChains(chains), goals, 4).seen
+    unseen = 1 - seen.totals()[:, np.newaxis]
+    low = np.array([(P * rows.T).sum(axis=1) for P, rows in by_instance(seen)])
     assert (unseen > 0.01).all()
     assert_allclose(found.low, low, atol=1e-12)
     assert_allclose(found.high, np.minimum(low + unseen, 1), atol=1e-11)

@@ -21,7 +21,7 @@ def draw(n_clusters, size, rng, harder=0.0):
     return ls.IndependentLabels(expit(logits)), Y, clusters
 
 
-def test_clusters_of_one_row_are_independent_rows():
+def test_clusters_of_one_row_areindependent_rows():
     rng = np.random.default_rng(0)
     dist, Y, _ = draw(300, 1, rng)
     batch, _, _ = draw(200, 1, rng)
@@ -89,7 +89,7 @@ def test_rows_are_estimated_by_models_of_other_clusters():
     changed = Y.copy()
     changed[:5] = 1 - changed[:5]  # the rows of one cluster
     other = ls.AccuracyEstimator("f1").fit(dist, changed, clusters=clusters)
-    assert_allclose(one._compare_estimates()[0][:5], other._compare_estimates()[0][:5])
+    assert_allclose(one.compare_estimates()[0][:5], other.compare_estimates()[0][:5])
 
 
 @pytest.mark.jit_only
@@ -139,7 +139,7 @@ def test_clusters_are_kept_with_the_calibration_set(tmp_path):
     assert loaded.estimate(dist) == estimator.estimate(dist)
     again = ls.AccuracyEstimator("exact", "mix").fit(loaded.calibration_)
     assert again.scatter_.n_clusters == 40
-    residuals = np.subtract(*again._compare_estimates())
+    residuals = np.subtract(*again.compare_estimates())
     assert_allclose(again.scatter_.design_effect, design_effect(residuals, clusters))
-    assert len(loaded._independent_rows()) == 40
-    assert len({*clusters[loaded._independent_rows()].tolist()}) == 40
+    assert len(loaded.independent_rows()) == 40
+    assert len({*clusters[loaded.independent_rows()].tolist()}) == 40

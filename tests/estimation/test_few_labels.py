@@ -49,7 +49,7 @@ def test_the_interval_is_that_of_the_loop(n_labelled):
 
 
 def test_the_share_of_estimates_is_fixed_by_other_labels():
-    estimated, accuracy = ESTIMATOR._compare_estimates()
+    estimated, accuracy = ESTIMATOR.compare_estimates()
     expected = oracles.share_of_estimates(accuracy, estimated)
     assert_allclose(ESTIMATOR._share_of_estimates, expected, rtol=1e-9)
     assert 0.5 < expected <= 1

@@ -36,7 +36,7 @@ def repeats():
         fitted, batch = rows[:N_FITTED], rows[N_FITTED:]
         estimator = ls.AccuracyEstimator("jaccard").fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
-        sums = estimator._sum_up(frame.iloc[batch])
+        sums = estimator.summarise(frame.iloc[batch]).sums
         claimed = single_variance(estimator.scatter_.ratio, N_FITTED, sums.coins / N_BATCH)
         residuals = accuracy[batch] - estimator.predict(frame.iloc[batch])
         covered = estimate.low <= accuracy[batch].mean() <= estimate.high
@@ -71,7 +71,7 @@ def test_the_dispersion_is_that_around_estimates_by_models_of_others():
     dist = ls.IndependentLabels(rng.uniform(size=(120, 3)))
     truth = dist.sample(1, random_state=2)[:, 0]
     estimator = ls.AccuracyEstimator("jaccard").fit(dist, truth)
-    p, accuracy = estimator._compare_estimates()
+    p, accuracy = estimator.compare_estimates()
     ratio = float(dispersion_ratio((p * (1 - p)).sum(), ((accuracy - p) ** 2).sum()))
     assert_allclose(estimator.scatter_.ratio, ratio, rtol=1e-12)
     own = estimator.predict(dist)

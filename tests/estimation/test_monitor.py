@@ -83,7 +83,7 @@ def test_a_small_shift_is_found_in_several_chunks_together(estimator):
     table = ls.monitor(estimator, slightly, chunk_size=100)
     assert (table["alert"] == "inputs").sum() > 3
     # After eight chunks windows of 1, 2, 4 and 8 share the level.
-    known, view = estimator._calibration_view(), estimator._read_batch(slightly, None)[0]._view()
+    known, view = estimator._calibration_view(), estimator.estimate_rows(slightly).table._view()
     found = [compare_means(known, view.iloc[800 - 100 * size : 800]) for size in (1, 2, 4, 8)]
     p_value, moved = min(found, key=lambda pair: pair[0])
     assert table["p_value"][7] == pytest.approx(4 * p_value)
@@ -116,7 +116,7 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     assert set(changed["alert"][8:]) == {"accuracy"}
     assert (usual["n_labelled"] == 30).all()
     pd.testing.assert_series_equal(usual["bound"], changed["bound"])
-    assert usual["bound"][0] < estimator._compare_estimates()[1].mean()
+    assert usual["bound"][0] < estimator.compare_estimates()[1].mean()
     strict = ls.monitor(
         estimator, later, chunk_size=100, labels=draw_labels(later, Y, 100, 30), bound=0.95
     )

@@ -150,8 +150,8 @@ class TestTheTest:
 class TestWeights:
     def test_the_estimate_is_that_of_the_loops(self):
         harder, _ = make_batch(400, np.random.default_rng(8), easy=0.2)
-        weights = weigh_by_inputs(ESTIMATOR._calibration_view(), ESTIMATOR._view(harder))
-        estimated, accuracy = ESTIMATOR._compare_estimates()
+        weights = weigh_by_inputs(ESTIMATOR._calibration_view(), ESTIMATOR.summarise(harder).view)
+        estimated, accuracy = ESTIMATOR.compare_estimates()
         found = ESTIMATOR.estimate(harder, shift="weighted")
         expected = oracles.weighted_mean(
             ESTIMATOR.predict(harder), weights.values, accuracy, estimated
@@ -163,7 +163,7 @@ class TestWeights:
 
     def test_weights_are_the_odds_of_a_logistic_regression(self):
         harder, _ = make_batch(300, np.random.default_rng(9), easy=0.2)
-        known, view = ESTIMATOR._calibration_view(), ESTIMATOR._view(harder)
+        known, view = ESTIMATOR._calibration_view(), ESTIMATOR.summarise(harder).view
         rows = np.concatenate([known.values, view.values]).astype(float)
         scores = np.clip((rows - rows.mean(axis=0)) / rows.std(axis=0), -3, 3)
         columns = np.hstack([scores, scores**2 - 1])
@@ -174,7 +174,7 @@ class TestWeights:
 
     def test_replicates_are_near_those_of_fits_to_resampled_instances(self):
         harder, _ = make_batch(300, np.random.default_rng(9), easy=0.2)
-        known, view = ESTIMATOR._calibration_view(), ESTIMATOR._view(harder)
+        known, view = ESTIMATOR._calibration_view(), ESTIMATOR.summarise(harder).view
         weights = weigh_by_inputs(known, view)
         left, right = draw_counts(800, 300)
         reference, batch = (part.values.astype(float) for part in (known, view))
@@ -256,7 +256,7 @@ def test_the_estimates_that_are_kept_are_by_models_of_others():
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         others = ls.AccuracyEstimator("jaccard").fit(DIST[train], Y[train])
         expected[test] = others.predict(DIST[test])
-    assert_allclose(ESTIMATOR._compare_estimates()[0], expected, rtol=1e-8)
+    assert_allclose(ESTIMATOR.compare_estimates()[0], expected, rtol=1e-8)
 
 
 def test_at_most_2000_instances_and_64_labels_are_compared():

@@ -45,7 +45,7 @@ def true_mean(kind, size, threshold):
 
 @pytest.mark.parametrize("outcome", ["bounded", "binary"])
 @pytest.mark.parametrize("setting", [{"target": 0.7}, {"share": 0.5}, {"target": 0.99}])
-def test_clusters_of_one_row_are_independent_rows(outcome, setting):
+def test_clusters_of_one_row_areindependent_rows(outcome, setting):
     rng = np.random.default_rng(0)
     score = rng.uniform(size=400)
     accuracy = (rng.uniform(size=400) < score).astype(float)

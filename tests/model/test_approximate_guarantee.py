@@ -38,7 +38,7 @@ def test_all_calibration_rows_serve_the_policy(metric, recalibration):
     assert exact.card_.n_calibration == 150
     assert not approximate.guaranteed_
     # Scores are estimates by models that were fitted to other rows.
-    estimated, accuracy = approximate.accuracy_estimator_._compare_estimates()
+    estimated, accuracy = approximate.accuracy_estimator_.compare_estimates()
     assert sorted(approximate.policy_.scores_) == sorted(estimated)
     assert sorted(approximate.policy_.accuracies_) == sorted(accuracy)
 

@@ -64,3 +64,21 @@ def test_sparse_labels_get_their_runner_up():
     listed = sp.csr_array(np.where(P > 0.1, P, 0.0))
     predicted = fitted("exact", sp.csr_array(FILLED), P=listed).predict(listed)
     assert (np.diff(predicted.indptr) > 0).mean() > 0.9  # a row may list no label
+
+
+@pytest.mark.jit_only
+def test_chains_of_many_labels_get_a_likely_runner_up():
+    """Flat probabilities of 24 labels, of which a short search finds next to nothing."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 4))
+    truth = (rng.random((200, 24)) < 0.3 + 0.1 * np.tanh(X[:, :1])).astype(np.int8)
+    truth[~truth.any(axis=1), 0] = 1
+    chain = ls.ProbabilisticClassifierChain(random_state=0)
+    model = ls.AccuracyAwareClassifier(chain, "exact", recalibration=None, random_state=0)
+    model.fit(X, truth)
+    predicted, dist = model.predict(X[:20]), model.predict_distribution(X[:20])
+    assert predicted.any(axis=1).all()
+    known = dist.with_engine(engine="certified", budget=20_000).top(2)
+    for y in np.swapaxes(known.labelsets, 0, 1):
+        better = dist.log_prob(y) > dist.log_prob(predicted) + 1e-9
+        assert not (better & y.any(axis=1)).any()

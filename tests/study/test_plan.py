@@ -27,7 +27,10 @@ def plan_of(tmp_path, text):
     return load_plan(path)
 
 
-@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick", "wide"])
+PAPER_PLANS = ("paper", "paper-lasso", "paper-lasso-cv", "paper-standardised")
+
+
+@pytest.mark.parametrize("name", ["embedded", *PAPER_PLANS, "quick", "wide"])
 def test_shipped_plans_survive_being_written_and_read(name):
     plan = load_plan(name)
     assert name in shipped_plans()
@@ -39,7 +42,8 @@ def test_the_paper_plans_are_what_the_method_says():
     assert (paper.base.parameters["C"], standard.base.parameters["C"]) == (0.1, 1.0)
     assert paper.scaler is None
     assert standard.scaler.path == "sklearn.preprocessing.StandardScaler"
-    for plan in (paper, standard):
+    for plan in map(load_plan, PAPER_PLANS):
+        assert plan.mixture_empty == 1.0
         assert (plan.n_repeats, plan.test_share, plan.empty, plan.engine) == (5, 0.4, 0.0, "dense")
         assert list(plan.classifiers) == ["Indep", "CT", "ECC"]
         assert plan.classifiers["ECC"].parameters["n_chains"] == 10
@@ -61,6 +65,13 @@ def test_only_the_base_learner_differs_between_the_paper_plans():
     paper, standard = load_plan("paper").to_dict(), load_plan("paper-standardised").to_dict()
     different = {key for key in standard if standard[key] != paper.get(key)}
     assert different == {"name", "description", "base", "scaler"}
+    lasso, by_class_error = (load_plan(f"paper-lasso{end}").to_dict() for end in ("", "-cv"))
+    different = {key for key in lasso if lasso[key] != by_class_error.get(key)}
+    assert different == {"name", "description", "base"}
+    different = {key for key in lasso if lasso[key] != paper.get(key)}
+    assert different == {"name", "description", "base", "classifiers"}
+    trellis = {"class": "labelsure.classifiers.ClassifierTrellis", "placement": "random"}
+    assert lasso["classifiers"] == {**paper["classifiers"], "CT": trellis}
 
 
 def test_a_plan_of_ones_own_has_defaults(tmp_path):

@@ -25,6 +25,7 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure._runtime import storage
+from labelsure.model._predictor import Predictor
 from labelsure.tables import parts, scoring
 from labelsure.tables.files import list_slices
 from labelsure.tables.inputs import InputTable
@@ -456,10 +457,10 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
 
 
 def test_what_a_model_raises_names_the_rows(model_file, new, tmp_path, monkeypatch):
-    def fail(self, X, k, shift):
+    def fail(self, X):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(ls.AccuracyAwareClassifier, "assess", fail)
+    monkeypatch.setattr(Predictor, "predict", fail)
     message = "The model could not score rows 0 to 29 of 'new.csv' (RuntimeError: out of luck)."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         score(model_file, new, tmp_path / "out.csv")

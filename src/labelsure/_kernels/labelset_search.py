@@ -167,7 +167,7 @@ def _probability_of_large_odds(members, work):
 
 
 @fast_inner
-def _mixture_probability(members, odds, factors, shares, work):
+def mixture_probability(members, odds, factors, shares, work):
     """Return the mean over the chains of share * P(y); `members` are y's labels.
 
     The odds of each label are a product of one factor for each earlier member (1 for the later
@@ -194,7 +194,7 @@ def _mixture_probability(members, odds, factors, shares, work):
 
 
 @inner
-def _find_slot(key, keys, slots):
+def find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
     half, factor = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
@@ -293,14 +293,14 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
             prefix[depth] = one
             continue
         if j == n_labels:
-            at = _find_slot(key, keys, slots)
+            at = find_slot(key, keys, slots)
             if slots[at] < 0:
                 if n_found == P.size:
                     return n_found, -1.0, n_visits
                 slots[at] = n_found
                 for w in range(key.size):
                     keys[n_found, w] = key[w]
-                P[n_found] = _mixture_probability(members[:depth], odds, factors, shares, work)
+                P[n_found] = mixture_probability(members[:depth], odds, factors, shares, work)
                 n_found += 1
         depth -= 1
         if depth >= 0:

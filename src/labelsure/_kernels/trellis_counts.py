@@ -60,8 +60,9 @@ def _pull_values(after, yes, weight, before):
 def expected_rows(start, stop, network, predicted, weights, coefficients, expected):
     """Per row: the means of several metrics, as sums over points of a generating function.
 
-    weights[q, 0] is what a false negative counts at point q, weights[q, 1] a true positive; the
-    two parts of the function's value there enter the sum of metric k with coefficients[q, k].
+    weights[q, 0] is what a false negative counts at point q, weights[q, 1] a true positive, and
+    weights[q, 2] an auxiliary position (`predicted` 2): 1. The two parts of the function's value
+    there enter the sum of metric k with coefficients[q, k].
     """
     conditionals, shifts, _, n_states = network
     n_labels = conditionals.shape[1]

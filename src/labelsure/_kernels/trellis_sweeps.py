@@ -9,7 +9,9 @@ bit. A label that takes the value v moves state s to s // 2 + v 2**(m - 1):
 
 A *network* is a tuple: conditionals (n, L, columns), P(label = 1 | parents) with a column for each
 way the parents can be; shifts (L, 3), which bit of the state each parent is; order (L,), the label
-of each position; and the number of states S = 2**m. Labelsets are in the order of positions.
+of each position; and the number of states S = 2**m. Labelsets are in the order of positions. An
+*auxiliary* position has no label (order -1) and a value that its parents determine: it carries a
+label, or a function of labels, farther than m positions.
 
     mode_rows        the mode by the Viterbi algorithm, and the runner-up, which leaves it once
     top_rows         the k best labelsets: Viterbi with deviations (Lawler), best first in a heap
@@ -319,8 +321,9 @@ def sample_rows(start, stop, network, uniforms, draws):
             state = 0
             for j in range(order.size):
                 yes = conditionals[i, j, find_column(state, shifts[j])]
-                value = 1 if uniforms[i, d, order[j]] < yes else 0
-                draws[i, d, order[j]] = value
+                value = 1 if uniforms[i, d, order[j]] < yes else 0  # auxiliary: yes is 0 or 1
+                if order[j] >= 0:
+                    draws[i, d, order[j]] = value
                 state = _next_state(state, value, n_states)
 
 
@@ -458,8 +461,9 @@ def covariance_rows(start, stop, network, marginals, sums):
     """Per row and position: the sum over all labels of the size of the covariance with it.
 
     From each label on, the masses of the labelsets that have it move over the labels after it.
+    Auxiliary positions are left out.
     """
-    conditionals, shifts, _, n_states = network
+    conditionals, shifts, order, n_states = network
     n_labels, half = conditionals.shape[1], n_states // 2
     masses, pushed = np.empty(n_states), np.empty(n_states)
     with_label, spare = np.empty(n_states), np.empty(n_states)
@@ -470,11 +474,14 @@ def covariance_rows(start, stop, network, marginals, sums):
         sums[i] = 0.0
         for a in range(n_labels):
             mean = marginals[i, a]
-            sums[i, a] += mean * (1.0 - mean)
+            if order[a] >= 0:
+                sums[i, a] += mean * (1.0 - mean)
             _complements(conditionals[i, a], no)
             _push_value(no, shifts[a], masses, pushed[:half], by_state)
             _push_value(conditionals[i, a], shifts[a], masses, pushed[half:], by_state)
             masses, pushed = pushed, masses
+            if order[a] < 0:
+                continue
             with_label[:half] = 0.0
             with_label[half:] = masses[half:]
             for b in range(a + 1, n_labels):
@@ -482,6 +489,8 @@ def covariance_rows(start, stop, network, marginals, sums):
                 _push_value(no, shifts[b], with_label, spare[:half], by_state)
                 _push_value(conditionals[i, b], shifts[b], with_label, spare[half:], by_state)
                 with_label, spare = spare, with_label
+                if order[b] < 0:
+                    continue
                 covariance = abs(_sum(with_label[half:]) - mean * marginals[i, b])
                 sums[i, a] += covariance
                 sums[i, b] += covariance

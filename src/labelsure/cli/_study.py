@@ -74,7 +74,8 @@ class CellLines(ProgressBar):
     plan=argument(
         str,
         "PLAN",
-        "embedded, wide, quick, paper or paper-standardised, or a TOML file.",
+        "embedded, wide, quick, paper, paper-lasso, paper-lasso-cv or paper-standardised, or a "
+        "TOML file.",
         "embedded",
     ),
     out=option(Path, "--out -o", "The run folder; the same one again goes on.", REQUIRED),

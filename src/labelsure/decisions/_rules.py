@@ -40,6 +40,9 @@ from labelsure.metrics.registry import (
 if TYPE_CHECKING:
     import pandas as pd
 
+N_PROPOSALS = 64
+"""Most probable valid labelsets that replace a decision that breaks a rule."""
+
 Decided = tuple[Labelsets, Floats]
 """Labelsets (n, L), and by how much their expected accuracy may be below the best, (n,)."""
 
@@ -215,8 +218,37 @@ def decide(
             if open_cost is None
             else _open_uncertain_labels(dense, read_number(open_cost, "open_cost", 0, ends="[)"))
         )
-    labelsets, gap = _decide_with_gaps(dist, metric, empty)
+    labelsets, gap = _keep_to_rules(dist, metric, empty, _decide_with_gaps(dist, metric, empty))
     return Decisions(labelsets, dist.label_names, dist.index, gap, abstentions)
+
+
+def _keep_to_rules(
+    dist: LabelsetDistribution, metric: Metric, empty: float, decided: Decided
+) -> Decided:
+    """Replace decisions that break a rule by the best of the most probable valid labelsets.
+
+    Under F1 and Jaccard a labelset that hedges between exclusive labels can be best. Its expected
+    accuracy bounds that of every valid one, and so the gap.
+    """
+    labelsets, gaps = decided
+    rules = dist.rules
+    if rules is None or dist.sparse_rows:
+        return decided
+    broken = np.flatnonzero(~rules.is_valid(labelsets))
+    if not broken.size:
+        return decided
+    some = dist[broken]
+    proposals = some.top(min(N_PROPOSALS, 2**dist.n_labels)).labelsets
+    guesses = np.concatenate([labelsets[broken, np.newaxis], proposals], axis=1)
+    values = some._expected(metric, guesses, empty).value
+    values[:, 1:][
+        ~rules.is_valid(proposals.reshape(-1, dist.n_labels)).reshape(proposals.shape[:2])
+    ] = -np.inf
+    best = 1 + (values[:, 1:] >= values[:, 1:].max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    at = np.arange(len(broken)), best
+    labelsets[broken] = guesses[at]
+    gaps[broken] += np.maximum(values[:, 0] - values[at], 0.0)
+    return labelsets, gaps
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:

@@ -16,6 +16,7 @@ from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.distributions.candidates import Profile
+from labelsure.distributions.constraints import LabelConstraints
 
 __all__ = [
     "ChainMixture",
@@ -23,6 +24,7 @@ __all__ = [
     "Engine",
     "Expected",
     "IndependentLabels",
+    "LabelConstraints",
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",

@@ -36,6 +36,7 @@ from labelsure.distributions._instance_table import plot_instance, tabulate_mode
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import Profile, check_candidates, confidence_of_profile
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.label_rules import LabelRules
 from labelsure.labelsets.names import align_labelsets, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
     check_label_names,
@@ -165,6 +166,7 @@ class LabelsetDistribution(ABC):
         self.labelset_bytes = n_labels  # about how much memory one takes
         self._label_names = check_label_names(label_names, n_labels)
         self._index: pd.Index | None = None
+        self._rules: LabelRules | None = None
 
     @property
     def n_samples(self) -> int:
@@ -185,6 +187,11 @@ class LabelsetDistribution(ABC):
     def index(self) -> pd.Index | None:
         """The names of the rows, of a DataFrame that they come from; None where they have none."""
         return self._index
+
+    @property
+    def rules(self) -> LabelRules | None:
+        """Rules that every possible labelset obeys; None where there are none."""
+        return self._rules
 
     def _with_index(self, index: pd.Index | None) -> Self:
         """Return the same distributions with names for their rows; None takes them away."""
@@ -210,6 +217,7 @@ class LabelsetDistribution(ABC):
         taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
+        new._rules = self._rules
         return new
 
     def align(self, Y: Any, name: str = "Y") -> Labelsets:
@@ -308,7 +316,9 @@ class LabelsetDistribution(ABC):
         budget
             Labelsets examined per instance at most.
         """
-        return self._with_engine(settings)
+        new = self._with_engine(settings)
+        new._rules = self._rules
+        return new
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -426,7 +436,9 @@ class LabelsetDistribution(ABC):
         read_number(temperature, "temperature", 0, ends="()", hint="1 changes nothing.")
         if temperature == 1:
             return self
-        return self._temper(float(temperature))._with_index(self._index)
+        tempered = self._temper(float(temperature))._with_index(self._index)
+        tempered._rules = self._rules
+        return tempered
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
         """Return the probabilities of all labelsets.

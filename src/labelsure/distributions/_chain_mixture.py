@@ -38,7 +38,11 @@ from labelsure.distributions._base import (
 )
 from labelsure.distributions._chains import Chain, LinearChain, WeightedChains, write_joints
 from labelsure.distributions._dense import JOINT_BYTES, DenseBlocks
-from labelsure.distributions._enumeration import Enumeration, View, add_greedy, enumerate_chains
+from labelsure.distributions._enumeration import (
+    Enumeration,
+    View,
+    enumerate_chains,
+)
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import Mixture
 from labelsure.distributions._probabilities import read_shares
@@ -73,6 +77,8 @@ class Question:
         Largest mass that may stay unseen.
     n_certain
         How many of the most probable labelsets must be certain: 1 for the mode.
+    n_best
+        How many of them a beam search improves where they are not certain; 0 for none.
     needs
         Quantities to estimate by draws; none where draws are no better than a search.
     written_labels
@@ -84,6 +90,7 @@ class Question:
     width: float = ANY
     unseen: float = ANY
     n_certain: int = 0
+    n_best: int = 0
     needs: tuple[Need, ...] = ()
     written_labels: int = 0
     draws_first: bool = False
@@ -103,8 +110,9 @@ class ChainMixture(Mixture):
     The default, *auto*, is dense up to 14 labels. With more labels a short search comes first.
     Where it misses the tolerance, *auto* is dense up to 16 labels (18 for candidates and most
     decisions) unless it has a `PrefixChain`, and sampled otherwise; `profile().method` says which.
-    Log-probabilities and samples need no engine. Unless dense, the mode is the best labelset found,
-    and `profile().high.top` bounds the probability of any other.
+    Log-probabilities and samples need no engine. Unless dense, the mode is the best labelset that
+    the search or else a beam search found, and `profile().high.top` bounds the probability of any
+    other.
 
     Parameters
     ----------
@@ -278,21 +286,37 @@ class ChainMixture(Mixture):
             n_draws = self._engine.budget
             for rows in self._row_blocks(0, n_draws):
                 nothing = self._search(rows, question.goals(self._engine.mass), 0)
+                if question.n_best:
+                    nothing = nothing.with_beam(self._chains.take(rows), question.n_best)
                 yield from self._draw(rows, nothing, question, n_draws)
             return
         n_searched, n_drawn = self._share_budget(LISTED_EACH * question.n_certain)
         is_written = self._is_written_out(question.written_labels)
         blocks = self._row_blocks(n_searched, n_drawn)
         for rows, found, is_enough in self._search_blocks(question, blocks, n_searched, n_drawn):
-            if is_enough:
-                yield rows, found
-            elif is_written and question.draws_first:
+            if is_written and not is_enough and question.draws_first:
                 yield from self._draw_or_write(rows, found, question.needs[0], n_drawn)
-            elif is_written:
+                continue
+            if is_written and not is_enough:
                 yield rows, self._dense._take(rows)
-            else:
-                greedy = add_greedy(self._chains.take(rows), found)
-                yield from self._draw(rows, greedy, question, n_drawn)
+                continue
+            for mine, known in self._add_floor(rows, found, question.n_best):
+                if is_enough:
+                    yield mine, known
+                else:
+                    yield from self._draw(mine, known, question, n_drawn)
+
+    def _add_floor(
+        self, rows: Indices, found: Enumeration, n_best: int
+    ) -> Iterator[tuple[Indices, Enumeration]]:
+        """Add a beam search where fewer of the most probable labelsets than that are certain."""
+        is_certain = found.n_certain >= n_best
+        for mine in (np.flatnonzero(is_certain), np.flatnonzero(~is_certain)):
+            if mine.size:
+                known = found if len(mine) == len(rows) else found[mine]
+                if not is_certain[mine[0]]:
+                    known = known.with_beam(self._chains.take(rows[mine]), n_best)
+                yield rows[mine], known
 
     def _search_blocks(
         self, question: Question, blocks: Iterator[Indices], n_searched: int, n_drawn: int
@@ -383,7 +407,7 @@ class ChainMixture(Mixture):
         if inexact:
             needs.append(need_expected(sampled, inexact, empty))
         unseen = width if metrics else ANY
-        question = Question(width, unseen, 1, tuple(needs), _limits.WRITTEN_FOR_MANY_DRAWS)
+        question = Question(width, unseen, 1, 2, tuple(needs), _limits.WRITTEN_FOR_MANY_DRAWS)
         return self._ask(question, lambda _, view: view._summary(metrics, empty))
 
     def _marginals(self) -> Floats:
@@ -399,15 +423,15 @@ class ChainMixture(Mixture):
         return self._ask(question, lambda _, view: view.marginal_bounds())
 
     def _mode(self) -> Labelsets:
-        question = Question(n_certain=1, written_labels=_limits.WRITTEN_LABELS)
+        question = Question(n_certain=1, n_best=1, written_labels=_limits.WRITTEN_LABELS)
         return self._ask(question, lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
-        question = Question(n_certain=k, written_labels=_limits.WRITTEN_LABELS)
+        question = Question(n_certain=k, n_best=k, written_labels=_limits.WRITTEN_LABELS)
         best = self._ask(question, lambda _, view: view.top(k))
         if self._is_dense:
             return best
-        # Labelsets that fill up the top k were not found by the search, but can be evaluated.
+        # Labelsets that fill up the top k were not found, but can be evaluated.
         rows, places = np.nonzero(np.isneginf(best.logs))
         if not rows.size:
             return best
@@ -467,12 +491,14 @@ class ChainMixture(Mixture):
         blocks = self._cut_rows(bytes_each, _limits.DECISION_BYTES)
         progress = Progress(len(self))
         for rows, found, is_enough in self._search_blocks(question, blocks, n_searched, n_drawn):
-            if is_enough:
-                yield rows, found.support(self.label_names)
-            elif is_written:
+            if is_written and not is_enough:
                 yield rows, self._dense._take(rows)
-            else:
-                yield rows, self._draw_rest(rows, found, n_drawn)
+                continue
+            for mine, known in self._add_floor(rows, found, 1):
+                if is_enough:
+                    yield mine, known.join_beam().support(self.label_names)
+                else:
+                    yield mine, self._draw_rest(mine, known.join_beam(), n_drawn)
             progress.add(len(rows))
 
     def _draw_rest(self, rows: Indices, found: Enumeration, n_drawn: int) -> Support:
@@ -482,7 +508,6 @@ class ChainMixture(Mixture):
         mass twice. The weight of a draw does not estimate the probability of its labelset: the mode
         is one of the enumerated labelsets.
         """
-        found = add_greedy(self._chains.take(rows), found)
         known, size = found.seen, max(2, -(-n_drawn // self.n_chains))
         sampled = self._sampled(rows, found).draw_more(size)
         draws = sampled.paths.draws.reshape(len(rows), -1, self.n_labels)

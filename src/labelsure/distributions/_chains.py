@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, logsumexp
 
 from labelsure._kernels import chain_paths
+from labelsure._kernels.chain_beams import LEAST_SCALE
 from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
@@ -112,6 +113,41 @@ class Chain(ABC):
         drawn = np.empty_like(ordered)
         drawn[:, self.order] = ordered
         return drawn, excess
+
+    def search_beam(self, width: int) -> tuple[Labelsets, Floats, Floats]:
+        """Keep the `width` likeliest prefixes, label by label.
+
+        Returns
+        -------
+        (n, w, L) labelsets; (n, w) their probabilities divided by the largest, 0 where there is
+        none; and the largest probability of a prefix that was pruned, (n,).
+        """
+        found, q = np.zeros((self.n_samples, 1, self.order.size), dtype=np.int8), np.ones((1, 1))
+        q, scale = np.repeat(q, self.n_samples, axis=0), np.ones(self.n_samples)
+        pruned = np.zeros(self.n_samples)
+        for j, label in enumerate(self.order):
+            p = self._ask_prefixes(j, q, found[:, :, self.order[:j]])
+            children = np.stack([q * (1 - p), q * p], axis=2).reshape(len(q), -1)
+            kept = np.argsort(-children, axis=1, kind="stable")
+            if kept.shape[1] > width:
+                left = np.take_along_axis(children, kept[:, width : width + 1], axis=1)[:, 0]
+                pruned, kept = np.maximum(pruned, scale * left), kept[:, :width]
+            found = np.take_along_axis(found, kept[:, :, np.newaxis] >> 1, axis=1)
+            found[:, :, label] = kept & 1
+            q = np.take_along_axis(children, kept, axis=1)
+            largest = q[:, :1].copy()
+            q /= largest
+            scale = np.maximum(scale * largest[:, 0], LEAST_SCALE)
+        return found, q, pruned
+
+    def _ask_prefixes(self, position: int, q: Floats, prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) after (n, w, position) prefixes; 0 where q is 0."""
+        p = np.zeros(q.shape)
+        rows, places = np.nonzero(q > 0)  # what is impossible need not be asked for
+        for first in range(0, rows.size, CALL_ROWS):
+            some, place = rows[first : first + CALL_ROWS], places[first : first + CALL_ROWS]
+            p[some, place] = self.conditional(position, some, prefixes[some, place])
+        return p
 
     def joint(self) -> Floats:
         """Return all probabilities, (n, 2**L) in code order, prefix by prefix."""

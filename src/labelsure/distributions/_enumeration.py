@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets, each_guess
+from labelsure.distributions._beams import Beam, keys_by_row, search_beams
 from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack, WeightedChains
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
+from labelsure.labelsets.rows import fill_with_lowest
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 from labelsure.metrics.registry import Metric
 
@@ -66,13 +68,17 @@ class Enumeration(View):
         unless all labelsets were enumerated.
     bounds
         (n, N_BOUNDS) as `_kernels.labelset_search.write_bounds` writes them.
+    beam
+        Further labelsets, for the mode and `top` alone; None where enumeration suffices.
     """
 
     seen: WeightedLabelsets
     bounds: Floats
+    beam: Beam | None = None
 
     def __getitem__(self, rows: Indices) -> Enumeration:
-        return Enumeration(self.seen.take(rows), self.bounds[rows])
+        beam = None if self.beam is None else self.beam[rows]
+        return Enumeration(self.seen.take(rows), self.bounds[rows], beam)
 
     def add(self, labelsets: Labelsets, log_prob: Floats, is_new: Mask) -> Enumeration:
         """Add the new ones among (n, size, L) labelsets with their log-probabilities."""
@@ -83,7 +89,21 @@ class Enumeration(View):
         seen, bounds = self.seen.join(more), np.empty_like(self.bounds)
         for i, row in enumerate(bounds):
             search.write_bounds(seen.weights_of(i), self.largest_unseen[i], seen.n_labels, row)
-        return Enumeration(seen, bounds)
+        return Enumeration(seen, bounds, self.beam)
+
+    def with_beam(self, chains: WeightedChains, n_best: int) -> Enumeration:
+        """Add a beam search to what is known of the most probable labelsets."""
+        return replace(self, beam=search_beams(chains, n_best))
+
+    def join_beam(self) -> Enumeration:
+        """Count the labelsets of the beam search as enumerated ones."""
+        if self.beam is None:
+            return self
+        is_new = np.isfinite(self.beam.logs) & ~self.seen.contains(self.beam.labelsets)
+        joined = self.add(self.beam.labelsets, self.beam.logs, is_new)
+        largest = np.minimum(joined.largest_unseen, self.beam.unseen)
+        joined.bounds[:, search.LARGEST_UNSEEN] = largest
+        return joined
 
     @property
     def unseen_mass(self) -> Floats:
@@ -94,6 +114,11 @@ class Enumeration(View):
     def largest_unseen(self) -> Floats:
         """Upper bound on the probability of a single unseen labelset, (n,)."""
         return self.bounds[:, search.LARGEST_UNSEEN]
+
+    @property
+    def n_certain(self) -> Floats:
+        """How many labelsets seen are more probable than any unseen one, (n,)."""
+        return self.bounds[:, search.N_CERTAIN]
 
     @property
     def entropy_width(self) -> Floats:
@@ -123,24 +148,24 @@ class Enumeration(View):
         )
 
     def mode(self) -> Labelsets:
-        """Return the most probable labelsets seen, (n, L); the empty one where there is none."""
-        return self.seen.top(1)[0][:, 0]
+        """Return the most probable labelsets known, (n, L); the empty one where there is none."""
+        return self.top(1).labelsets[:, 0]
 
     def profile(self) -> Profile:
         """Return the middle of each interval, with the intervals as bounds."""
         n_labels = self.seen.n_labels
         least = -n_labels * np.log(2)
-        b = self.bounds.T
+        b, best = self.bounds.T, self.top(2)
         low = Profile(
-            np.maximum(log(b[search.TOP]), least),
-            log(b[search.RUNNER_UP]),
+            np.maximum(best.logs[:, 0], least),
+            best.logs[:, 1],
             b[search.ENTROPY_LOW],
             np.maximum(log(b[search.COLLISION_LOW]), least),
             n_labels,
         )
         high = Profile(
-            log(b[search.TOP_HIGH]),
-            log(b[search.RUNNER_UP_HIGH]),
+            best.log_high[:, 0],
+            np.maximum(best.logs[:, 1], np.minimum(best.log_high[:, 1], -np.log(2))),
             b[search.ENTROPY_HIGH],
             np.maximum(log(b[search.COLLISION_HIGH]), least),
             n_labels,
@@ -156,10 +181,13 @@ class Enumeration(View):
         )
 
     def top(self, k: int) -> TopLabelsets:
-        """Return the most probable labelsets seen; `high` is the probability where certain."""
+        """Return the most probable labelsets known; `high` is the probability where certain."""
         labelsets, probabilities = self.seen.top(k)
-        high = np.maximum(probabilities, self.largest_unseen[:, np.newaxis])
-        return TopLabelsets(labelsets, log(probabilities), log(high))
+        logs, unseen = log(probabilities), self.largest_unseen
+        if self.beam is not None:
+            unseen = np.minimum(unseen, self.beam.unseen)
+            labelsets, logs = _merge_top(labelsets, logs, self.beam, k)
+        return TopLabelsets(labelsets, logs, np.maximum(logs, log(unseen)[:, np.newaxis]))
 
     def marginal_bounds(self) -> Expected:
         """Return P(y_j = 1): the seen share, and bounds if no or all unseen labelsets have j."""
@@ -175,16 +203,22 @@ class Enumeration(View):
         return Expected((low + high) / 2, low, high)
 
 
-def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
-    """Add the greedy labelset of each chain, which takes the likelier value of every label.
-
-    Where probabilities are so flat that a search finds little, the best of these are far more
-    probable than enumerated or drawn labelsets.
-    """
-    halves = np.full((chains.n_samples, len(chains), 1, chains.n_labels), 0.5)
-    greedy = chains.draw(chains.owners_of_each(1), halves).draws[:, :, 0]
-    log_prob = chains.log_prob(greedy)[..., 0]
-    return found.add(greedy, log_prob, ~found.seen.contains(greedy))
+def _merge_top(labelsets: Labelsets, logs: Floats, beam: Beam, k: int) -> tuple[Labelsets, Floats]:
+    """Return the k most probable of both, (n, k, L) and (n, k); then the lowest codes fill up."""
+    logs = np.concatenate([logs, beam.logs], axis=1)
+    rows = np.concatenate([labelsets, beam.labelsets], axis=1)
+    keys = keys_by_row(rows)
+    # Of equal labelsets the first counts, but for those that only fill up.
+    by_key = np.lexsort((np.isneginf(logs), keys), axis=1)
+    keys = np.take_along_axis(keys, by_key, axis=1)
+    repeats = np.zeros(logs.shape, dtype=bool)
+    repeats[:, 1:] = keys[:, 1:] == keys[:, :-1]
+    logs = np.where(repeats, -np.inf, np.take_along_axis(logs, by_key, axis=1))
+    best = np.argsort(-logs, axis=1, kind="stable")[:, :k]  # on a tie the lowest code
+    order = np.take_along_axis(by_key, best, axis=1)[:, :, np.newaxis]
+    logs, rows = np.take_along_axis(logs, best, axis=1), np.take_along_axis(rows, order, axis=1)
+    fill_with_lowest(rows, np.isfinite(logs).sum(axis=1))
+    return rows, logs
 
 
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from labelsure._kernels import trellis_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
+from labelsure._runtime.typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -212,6 +212,12 @@ def rotations(numerators: Indices, denominator: int) -> Floats:
     return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
 
 
+AUXILIARY = 2
+"""Stands for an auxiliary position in labelsets by position, which counts as no label."""
+
+UNCOUNTED = np.array([1.0, 0.0, 0.0])
+"""Weight of an auxiliary position in generating functions."""
+
 ENTRY_BYTES = 32
 """What a labelset that waits in the search for the most probable ones takes: `top_rows`."""
 
@@ -268,6 +274,34 @@ class TrellisDistribution(LabelsetDistribution):
         self._conditionals = pack_conditionals(conditionals, positions)
         super().__init__(len(self._conditionals), n_labels, label_names)
 
+    @classmethod
+    def with_auxiliary(
+        cls,
+        conditionals: Floats,
+        parents: Sequence[Sequence[int]],
+        order: Indices,
+        n_labels: int,
+        label_names: LabelNames = None,
+    ) -> Self:
+        """Return a trellis with auxiliary positions, whose value their parents determine.
+
+        Parameters
+        ----------
+        conditionals
+            (n, P, columns) as `pack_conditionals` returns them; 0 or 1 at auxiliary positions.
+        parents
+            For each of the P positions at most three earlier ones.
+        order
+            (P,) the label at each position, -1 at auxiliary ones.
+        n_labels, label_names
+            The number of labels and their names.
+        """
+        new = cls.__new__(cls)
+        new._order, new._conditionals = order, conditionals
+        new._keep_parents(parents)
+        LabelsetDistribution.__init__(new, len(conditionals), n_labels, label_names)
+        return new
+
     def _keep_parents(self, positions: Sequence[Sequence[int]]) -> None:
         """Note which bit of the state each parent is."""
         self._memory = max((j - p for j, some in enumerate(positions) for p in some), default=1)
@@ -293,21 +327,30 @@ class TrellisDistribution(LabelsetDistribution):
     def _network(self) -> tuple[Floats, Integers, Integers, int]:
         return self._conditionals, self._shifts, self._order, 2**self._memory
 
+    @property
+    def _has_label(self) -> Mask:
+        return self._order >= 0
+
     def _by_label(self, by_position: NDArray[Any]) -> NDArray[Any]:
-        """Reorder the last axis from positions to labels."""
-        by_label = np.empty_like(by_position)
-        by_label[..., self._order] = by_position
+        """Reorder the last axis from positions to labels, without auxiliary positions."""
+        by_label = np.empty((*by_position.shape[:-1], self.n_labels), dtype=by_position.dtype)
+        by_label[..., self._order[self._has_label]] = by_position[..., self._has_label]
         return by_label
+
+    def _by_position(self, Y: Labelsets) -> Labelsets:
+        """Labelsets by position, `AUXILIARY` where there is no label."""
+        return np.where(self._has_label, Y[:, self._order], np.int8(AUXILIARY))
 
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
-        marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
+        marginals, values = np.empty((len(self), len(self._order))), np.empty((len(self), 2))
         for_rows(kernels.forward_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
         """Return the mode and, as columns, its log-probability and the runner-up's."""
-        mode, logs = np.empty((len(self), self.n_labels), dtype=np.int8), np.empty((len(self), 2))
+        mode = np.empty((len(self), len(self._order)), dtype=np.int8)
+        logs = np.empty((len(self), 2))
         for_rows(kernels.mode_rows, len(self), self._network, into=[mode, logs])
         return self._by_label(mode), logs
 
@@ -344,14 +387,21 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _conditionals_of(self, Y: Labelsets) -> tuple[Labelsets, Floats]:
         """Return labelsets by position, and P(label = 1) there given those before it."""
-        values = Y[:, self._order]
-        columns = np.zeros(values.shape, dtype=np.intp)
-        for parent, shift in enumerate(self._shifts.T):
+        values = self._by_position(Y)
+        for j in np.flatnonzero(~self._has_label).tolist():
+            column = self._columns(values, [j])
+            values[:, j] = np.take_along_axis(self._conditionals[:, j], column, axis=1)[:, 0]
+        columns = self._columns(values, range(len(self._order)))[..., np.newaxis]
+        return values, np.take_along_axis(self._conditionals, columns, axis=2)[..., 0]
+
+    def _columns(self, values: Labelsets, positions: Sequence[int]) -> Indices:
+        """Columns of the conditionals that the values before some positions select."""
+        columns = np.zeros((len(values), len(positions)), dtype=np.intp)
+        for parent, shift in enumerate(self._shifts[positions].T):
             has = np.flatnonzero(shift != kernels.NO_PARENT)
-            at = has - self._memory + shift[has]
+            at = np.asarray(positions)[has] - self._memory + shift[has]
             columns[:, has] += values[:, at].astype(np.intp) << parent
-        p = np.take_along_axis(self._conditionals, columns[..., np.newaxis], axis=2)[..., 0]
-        return values, p
+        return columns
 
     def _temper(self, temperature: float) -> Self:
         return self._with_conditionals(expit(logit(self._conditionals) / temperature))
@@ -368,7 +418,7 @@ class TrellisDistribution(LabelsetDistribution):
             f"The search for the `k` most probable labelsets of {self.n_labels} labels",
             "Ask for fewer.",
         )
-        labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
+        labelsets = np.empty((len(self), k, len(self._order)), dtype=np.int8)
         logs = np.empty((len(self), k))
         for_rows(kernels.top_rows, len(self), self._network, n_entries, into=[labelsets, logs])
         labelsets = self._by_label(labelsets)
@@ -396,10 +446,10 @@ class TrellisDistribution(LabelsetDistribution):
         """Return the means of several metrics, (n, metrics)."""
         expected = np.empty((len(self), len(metrics)))
         for k, rows in _rows_by_size(Y_pred):
-            some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
-            points = join_points(metrics, self.n_labels, k, empty)
+            weights, coefficients = join_points(metrics, self.n_labels, k, empty)
             values = np.empty((len(rows), len(metrics)))
-            inputs = (some._network, predicted, *points)
+            predicted = self._by_position(Y_pred[rows])
+            inputs = (self._take(rows)._network, predicted, _count(weights), coefficients)
             for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
@@ -411,30 +461,30 @@ class TrellisDistribution(LabelsetDistribution):
         of_nothing = empty * np.exp(self._log_prob(np.zeros_like(Y_pred)))
         for k, rows in _rows_by_size(Y_pred):
             nodes, coefficients, weights = points_of_flips(n_labels, k)
-            predicted = Y_pred[np.ix_(rows, self._order)]
-            sums = self._take(rows)._joint_means(predicted, weights, square=0.0)
-            by_position = jaccard_of_flips(nodes, coefficients, *sums, predicted == 1)
-            expected[rows, 0] = by_position[:, 0] if k else of_nothing[rows]
-            flipped = self._by_label(by_position[:, 1:])
+            sums = self._take(rows)._joint_means(Y_pred[rows], weights, square=0.0)
+            of_flips = jaccard_of_flips(nodes, coefficients, *sums, Y_pred[rows] == 1)
+            expected[rows, 0] = of_flips[:, 0] if k else of_nothing[rows]
+            flipped = of_flips[:, 1:]
             if k == 1:
                 flipped = np.where(Y_pred[rows] == 1, of_nothing[rows, np.newaxis], flipped)
             expected[rows, 1:] = flipped
         return expected
 
     def _joint_means(
-        self, predicted: Labelsets, weights: Floats, *, square: float
+        self, Y_pred: Labelsets, weights: Floats, *, square: float
     ) -> tuple[Floats, Floats]:
-        """Return E[w**fn z**tp] at each point, (n, q, 2), and by position with y_j = 1."""
-        n_points = len(weights)
-        totals = np.empty((len(self), n_points, 2))
-        with_label = np.empty((len(self), self.n_labels, n_points, 2))
-        inputs = (self._network, predicted, weights, square)
+        """Return E[w**fn z**tp] at each point, (n, q, 2), and by label with y_j = 1."""
+        totals = np.empty((len(self), len(weights), 2))
+        with_label = np.empty((len(self), len(self._order), len(weights), 2))
+        inputs = (self._network, self._by_position(Y_pred), _count(weights), square)
         for_rows(counting.joint_rows, len(self), *inputs, into=[totals, with_label])
-        return totals, with_label
+        by_label = np.empty((len(self), self.n_labels, len(weights), 2))
+        by_label[:, self._order[self._has_label]] = with_label[:, self._has_label]
+        return totals, by_label
 
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
-        sums = np.empty((len(self), self.n_labels))
+        sums = np.empty(marginals.shape)
         for_rows(kernels.covariance_rows, len(self), self._network, marginals, into=[sums])
         return self._by_label(sums)
 
@@ -445,10 +495,8 @@ class TrellisDistribution(LabelsetDistribution):
         weights = np.repeat(points[:, np.newaxis], 2, axis=1)
         nothing = np.zeros((len(self), self.n_labels), dtype=np.int8)
         transform = self._joint_means(nothing, weights, square=-1.0)[1].view(np.complex128)
-        by_size = np.empty((len(self), self.n_labels, self.n_labels))
         sizes = np.fft.irfft(transform[..., 0], self.n_labels + 1, axis=2)[:, :, 1:]
-        by_size[:, self._order] = np.maximum(sizes, 0.0)
-        return by_size
+        return np.maximum(sizes, 0.0)
 
     def _probabilities(self) -> Floats:
         P = np.ones((len(self), 1))
@@ -457,12 +505,21 @@ class TrellisDistribution(LabelsetDistribution):
         for j, label in enumerate(self._order):
             columns = sum((states >> shift & 1) << i for i, shift in enumerate(self._shifts[j]))
             p = self._conditionals[:, j, columns]
+            if label < 0:
+                values = (p[:1] > 0).any(axis=0)  # of all instances
+                states = (states >> 1) + values * 2 ** (self._memory - 1)
+                continue
             P = np.concatenate([P * (1 - p), P * p], axis=1)
             codes = np.concatenate([codes, codes | 1 << label])
             states = np.concatenate([states >> 1, (states >> 1) + 2 ** (self._memory - 1)])
         by_code = np.empty_like(P)
         by_code[:, codes] = P
         return by_code
+
+
+def _count(weights: Floats) -> Floats:
+    """Weights (q, 3, 3) of a false negative, a true positive and an auxiliary position."""
+    return np.concatenate([weights, np.broadcast_to(UNCOUNTED, (len(weights), 1, 3))], axis=1)
 
 
 def _rows_by_size(Y_pred: Labelsets) -> Iterator[tuple[int, Indices]]:

@@ -4,8 +4,17 @@ May depend on `classifiers`, `decisions` and what is below them.
 """
 
 from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift import ShiftTest, shift_test
 
-__all__ = ["AccuracyEstimator", "Estimate", "Reliability", "ShiftTest", "reliability", "shift_test"]
+__all__ = [
+    "AccuracyEstimator",
+    "BatchSummary",
+    "Estimate",
+    "Reliability",
+    "ShiftTest",
+    "reliability",
+    "shift_test",
+]

@@ -31,6 +31,7 @@ from labelsure.estimation._batch_estimates import (
     mean_interval,
     read_few_labels,
 )
+from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
 from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
 from labelsure.estimation._label_estimates import (
     DensityRatios,
@@ -251,7 +252,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         ratio = float(dispersion_ratio(coins.sum(), residuals.sum()))
         effect = design_effect(values - estimated, codes)
         self.scatter_ = Scatter(ratio, len(table), int(codes.max()) + 1, effect)
-        self.reference_ = self._estimate_sums(self._sum_features(features))
+        accuracy = self.model_.predict(features)
+        rows = RowEstimates(table, accuracy, features, self.model_, by_label=False)
+        self.reference_ = self.estimate(BatchSummary(rows.sums()), shift="ignore")
         return self
 
     def _estimate_by_folds(self, features: Floats, values: Floats, clusters: Indices) -> Floats:
@@ -283,7 +286,58 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         numpy.ndarray of shape (n,)
             Estimated values of `metric`, in [0, 1].
         """
-        return self._fitted_model().predict(self._read_batch(dist, Y_pred)[1])
+        return self.estimate_rows(dist, Y_pred).accuracy
+
+    def estimate_rows(
+        self, dist: Any, Y_pred: Any = None, *, of_any_system: bool = False, compares: bool = False
+    ) -> RowEstimates:
+        """Estimate the accuracy of each prediction, and keep what summaries of the batch need.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
+        Y_pred
+            (n, L) predicted labelsets; None for the most probable ones, or those of the table.
+        of_any_system
+            Whether `Y_pred` may be predicted in another way than the calibration set.
+        compares
+            Whether all rows will be compared with the calibration set.
+
+        Returns
+        -------
+        RowEstimates
+            `accuracy` of each row, and `summarise()`.
+        """
+        model = self._fitted_model()  # before anything is computed
+        by_label = self.can_compare
+        if compares and by_label:
+            dist = keep_marginals(dist)
+        table = self._read_table(dist, Y_pred, self.features_)
+        if not of_any_system or Y_pred is None:
+            self._check_decisions(table)
+        if FREQUENCY in self.features_ and self.labelset_frequencies_ is not None:
+            table = self.labelset_frequencies_.add_to(table)
+        metric, empty = get_metric(self.metric), check_empty(self.empty)
+        features = feature_matrix(table, self.features_, metric, empty)
+        return RowEstimates(table, model.predict(features), features, model, by_label)
+
+    def summarise(self, dist: Any, Y_pred: Any = None) -> BatchSummary:
+        """Return the summary of a batch, or of a part of one: summaries of parts can be added.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
+        Y_pred
+            (n, L) predicted labelsets; None for the most probable ones, or those of the table.
+
+        Returns
+        -------
+        BatchSummary
+            `estimate` takes it in place of the batch.
+        """
+        return self.estimate_rows(dist, Y_pred, compares=True).summarise()
 
     def estimate(
         self,
@@ -305,7 +359,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         dist
-            The batch: a `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns.
+            The batch: a `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns; or
+            its `BatchSummary`.
         Y_pred
             (n, L) predicted labelsets; None for the most probable ones, or those of the table.
             With `Y_true` they may come from any system.
@@ -342,6 +397,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if shift not in SHIFTS:
             raise unknown_name("shift", shift, SHIFTS)
         self._fitted_model()  # before anything is computed
+        if isinstance(dist, BatchSummary):
+            if any(given is not None for given in (Y_pred, metric, Y_true, rows)):
+                raise InputError(
+                    "`Y_pred`, `metric`, `Y_true` and `rows` must be None with a `BatchSummary`, "
+                    "which has no rows. Pass the batch."
+                )
+            return self._estimate_summary(dist, level, shift)
         if metric is not None:
             check_label_metric(metric)
             if Y_true is not None or shift == "weighted":
@@ -354,22 +416,26 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 table, metric, empty=self.empty, level=level, random_state=self.random_state
             )
             found = replace(found, basis=self._basis)
-            return found if shift == "ignore" else self._with_shift(found, self._view_table(table))
+            if shift == "ignore":
+                return found
+            return self._with_shift(
+                found, table._view(sample_rows(len(table)), by_label=self.can_compare)
+            )
         labelled = Y_true is not None or rows is not None
         compares = shift != "ignore" and not labelled
-        dist = keep_marginals(dist) if compares and self._can_compare else dist
-        table, features = self._read_batch(dist, Y_pred, same=Y_true is None)
-        sums = self._sum_features(features)
+        batch = self.estimate_rows(
+            dist, Y_pred, of_any_system=Y_true is not None, compares=compares
+        )
         if not labelled:
-            view = self._view_table(table) if compares else None
-            return self._estimate_sums(sums, level=level, shift=shift, view=view)
-        places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
+            summary = batch.summarise() if compares else BatchSummary(batch.sums())
+            return self._estimate_summary(summary, level, shift)
+        places, counts = read_few_labels(dist, batch.table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        estimated = self.model_.predict(features)
-        warn_of_chosen_rows([rank_excess(estimated, places)])
-        return self._estimate_labelled(sums, accuracy, estimated[places], level, interval)
+        warn_of_chosen_rows([rank_excess(batch.accuracy, places)])
+        estimated = batch.accuracy[places]
+        return self.estimate_labelled(batch.sums(), accuracy, estimated, level, interval)
 
-    def _estimate_labelled(
+    def estimate_labelled(
         self,
         sums: BatchSums,
         accuracy: Floats,
@@ -392,14 +458,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _basis(self) -> str:
         """What an estimate without weights and labels rests on."""
-        rows = "held-out" if self._can_compare else "out-of-fold"
+        rows = "held-out" if self.can_compare else "out-of-fold"
         basis = f"calibrated on {len(self.calibration_):,} {rows} rows"
         if self.calibration_.clusters is None:
             return basis
         few = ", too few for an interval" if self.scatter_.too_few else ""
         return f"{basis} in {self.scatter_.n_clusters:,} clusters{few}"
 
-    def _compare_estimates(self) -> tuple[Floats, Floats]:
+    def compare_estimates(self) -> tuple[Floats, Floats]:
         """Return estimated and actual accuracies of the calibration set."""
         return self.calibration_._column(ESTIMATED), self.calibration_.accuracy(
             self.metric, self.empty
@@ -408,35 +474,17 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _share_of_estimates(self) -> float:
         """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
-        estimated, accuracy = self._compare_estimates()
+        estimated, accuracy = self.compare_estimates()
         centred = estimated - estimated.mean()
         below, above = float(centred @ centred), float(centred @ (accuracy - accuracy.mean()))
         return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
 
-    def _sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
-        """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
-        return self._sum_features(self._read_batch(dist, Y_pred)[1])
-
-    def _sum_features(self, features: Floats) -> BatchSums:
-        return BatchSums.of(self.model_.predict(features), self.model_.sum_slopes(features))
-
-    def _view(self, dist: Any, Y_pred: Any = None) -> pd.DataFrame:
-        """Return what is compared of a batch with the calibration set."""
-        dist = keep_marginals(dist) if self._can_compare else dist
-        return self._view_table(self._read_batch(dist, Y_pred)[0])
-
-    def _view_table(self, table: ScoreTable, rows: Indices | None = None) -> pd.DataFrame:
-        """Return the same of a batch whose score table is made; None draws at most 2,000 rows."""
-        return table._view(
-            sample_rows(len(table)) if rows is None else rows, by_label=self._can_compare
-        )
-
     def _calibration_view(self) -> pd.DataFrame:
         """Return what is compared of the calibration set, of at most 2,000 rows."""
-        rows = self._independent_rows()
+        rows = self.independent_rows()
         return self.calibration_._view(rows[sample_rows(len(rows))])
 
-    def _independent_rows(self) -> Indices:
+    def independent_rows(self) -> Indices:
         """Positions of calibration rows that are independent: a random one of each cluster."""
         clusters, n_rows = self.calibration_.clusters, len(self.calibration_)
         if clusters is None:
@@ -444,15 +492,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         order = make_generator(0).permutation(n_rows)
         return np.sort(order[first_rows(clusters[order], 1)])
 
-    def _estimate_sums(
-        self,
-        sums: BatchSums,
-        *,
-        level: float = 0.95,
-        shift: str = "ignore",
-        view: pd.DataFrame | None = None,
-    ) -> Estimate:
-        """Return the estimate of a batch of which `_sum_up` has seen every part."""
+    def _estimate_summary(self, summary: BatchSummary, level: float, shift: str) -> Estimate:
+        sums, view = summary.sums, summary.view
         if sums.n_samples == 0:
             raise InputError("A batch must hold at least one row, got none.")
         if shift == "weighted" and view is not None:
@@ -462,7 +503,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                     "Label some rows of the batch, drawn at random, and pass `rows` and `Y_true`."
                 )
             weights = weigh_by_inputs(self._calibration_view(), view)
-            estimated, accuracy = self._compare_estimates()
+            estimated, accuracy = self.compare_estimates()
             residuals = (accuracy - estimated)[sample_rows(len(accuracy))]
             found = weighted_interval(sums, residuals, weights, level)
             return replace(found, quantity=self._quantity)
@@ -543,19 +584,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         metrics = [self.metric] if EXPECTED in names else []
         return ScoreTable._read(dist, Y_true, Y_pred, metrics)
 
-    def _read_batch(
-        self, dist: Any, Y_pred: Any, *, same: bool = True
-    ) -> tuple[ScoreTable, Floats]:
-        """Return the score table of a batch and its features; `same` checks the decisions."""
-        self._fitted_model()  # before anything is computed
-        table = self._read_table(dist, Y_pred, self.features_)
-        if same or Y_pred is None:
-            self._check_decisions(table)
-        if FREQUENCY in self.features_ and self.labelset_frequencies_ is not None:
-            table = self.labelset_frequencies_.add_to(table)
-        metric, empty = get_metric(self.metric), check_empty(self.empty)
-        return table, feature_matrix(table, self.features_, metric, empty)
-
     def _check_decisions(self, table: ScoreTable) -> None:
         """Refuse decisions that are not made as those that the estimator was fitted to."""
         own, rule, decisions = table.decision_rule, self.decision_, table.decisions
@@ -584,16 +612,16 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""
-        test, untested = self._compare_with_calibration(view)
+        test, untested = self.compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 
-    def _compare_with_calibration(self, view: pd.DataFrame | None) -> tuple[ShiftTest | None, str]:
+    def compare_with_calibration(self, view: pd.DataFrame | None) -> tuple[ShiftTest | None, str]:
         """Test whether a batch is like the rows of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.
         """
-        if not self._can_compare:
+        if not self.can_compare:
             return None, CROSS_FITTED
         test = None
         if view is not None and len(view) >= MIN_ROWS:
@@ -601,11 +629,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if test is None:
             return None, TOO_FEW
         if test.found:
-            warn_of_shift(test, float(self._compare_estimates()[1].mean()))
+            warn_of_shift(test, float(self.compare_estimates()[1].mean()))
         return test, ""
 
     @property
-    def _can_compare(self) -> bool:
+    def can_compare(self) -> bool:
         """Whether one model made the predictions that it was fitted to."""
         self._fitted_model()
         return self.calibration_.of_one_model

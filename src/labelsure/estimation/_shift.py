@@ -510,13 +510,13 @@ def shift_test(
         found = fitted.predictor.predict(batch)
         batch, Y_pred, reference = found.dist, found.decisions, fitted.accuracy_estimator
     if hasattr(reference, "calibration_"):
-        if not reference._can_compare:
+        if not reference.can_compare:
             raise InputError(
                 "`reference` must be an estimator with a held-out calibration set, got one of "
                 "cross-fitting: its out-of-fold predictions come from other models, and the "
                 "p-value would be too small. Hold rows out (cv=0.4), or compare two distributions."
             )
-        known, other = reference._calibration_view(), reference._view(batch, Y_pred)
+        known, other = reference._calibration_view(), reference.summarise(batch, Y_pred).view
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
     test = compare_views(known, other, random_state)

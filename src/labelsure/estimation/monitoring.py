@@ -32,7 +32,8 @@ from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import BatchSums, read_few_labels
+from labelsure.estimation._batch_estimates import read_few_labels
+from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._shift import (
     MAX_ROWS,
     compare_means,
@@ -178,11 +179,9 @@ def monitor(
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
-        table, features = judge._read_batch(dist, Y_pred)
-        model = judge._fitted_model()
-        estimated = model.predict(features)
-        sums = BatchSums.of(estimated, model.sum_slopes(features))
-        found = judge._estimate_sums(sums, level=level)
+        batch = judge.estimate_rows(dist, Y_pred)
+        table, estimated = batch.table, batch.accuracy
+        found = judge.estimate(BatchSummary(batch.sums()), level=level, shift="ignore")
         p_value, p_limit, moved = np.nan, np.nan, ""
         if known is not None:
             views.append(table._view(sample_rows(len(table))))
@@ -374,12 +373,12 @@ def _read_labels(
 
 def _limit_calibration(judge: Any, error: float) -> float:
     """Return a lower confidence limit of the mean accuracy on the calibration set."""
-    if not judge._can_compare:
+    if not judge.can_compare:
         raise InputError(
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
-    accuracy = judge._compare_estimates()[1][judge._independent_rows()]
+    accuracy = judge.compare_estimates()[1][judge.independent_rows()]
     is_exact = get_metric(judge.metric) == EXACT
     outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
     limit = MEAN_TESTS["exact"]["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
@@ -399,9 +398,9 @@ def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame |
     judge = getattr(estimator, "accuracy_estimator_", estimator)
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
-        table = judge._read_batch(dist, Y_pred)[0]
+        table = judge.estimate_rows(dist, Y_pred).table
         return judge, table._view(sample_rows(len(table)))
-    return judge, judge._calibration_view() if judge._can_compare else None
+    return judge, judge._calibration_view() if judge.can_compare else None
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:

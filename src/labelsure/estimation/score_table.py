@@ -391,6 +391,12 @@ class ScoreTable:
         """Whether the probability and the truth of each label are known: not of sparse labels."""
         return self.truth is not None and not self._dists[0].sparse_rows
 
+    @property
+    def distribution(self) -> LabelsetDistribution:
+        """The distribution that the table was made from, of a table of one."""
+        (dist,) = self._dists
+        return dist
+
     def _mode(self) -> Labelsets:
         """Return the most probable labelset of each row of a table of distributions, (n, L)."""
         return stack_rows([dist.mode() for dist in self._dists])

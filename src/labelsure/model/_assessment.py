@@ -13,13 +13,13 @@ from labelsure._runtime.typing import Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
+from labelsure.estimation._batch_summary import RowEstimates
 from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
-from labelsure.estimation.score_table import ScoreTable, keep_marginals
+from labelsure.estimation.score_table import keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import to_names
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.model._decision_rules import predict_labelsets
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
 
@@ -185,50 +185,44 @@ class Assessment:
         return make_html(str(self), self[:N_ROWS].to_frame(0, probabilities=False))
 
 
-def assess_predictions(
-    fitted: Fitted, predictions: Predictions, X: Any, k: int = 0, *, tests_shift: bool = True
-) -> Assessment:
-    """Assessment of a batch of predictions for X, in one sweep."""
+def estimate_rows(
+    fitted: Fitted, predictions: Predictions, k: int = 0, *, tests_shift: bool = False
+) -> RowEstimates:
+    """Estimate the accuracy of each prediction; the k most probable labelsets come along."""
     estimator, dist = fitted.accuracy_estimator, predictions.dist
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.with_engine(keep_top=n_shown)
-    compares = tests_shift and estimator._can_compare and len(dist) >= MIN_ROWS
-    if compares and not n_shown:
+    elif tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS:
         dist = keep_marginals(dist)
-    table = ScoreTable.from_distribution(
-        dist,
-        Y_pred=predictions.decisions,
-        metrics=[estimator.metric],
-        decision_rule=estimator.decision_,
-    )
-    found = assess_table(fitted, dist, table)
-    if fitted.comparison.differs:
-        predictor = fitted.predictor
-        own = predict_labelsets(predictor.estimator, predictor.inputs.read(X), dist)
-        found = replace(found, own=own)
-    if not tests_shift:
-        return found
-    view = estimator._view_table(table) if compares else None
-    test, untested = estimator._compare_with_calibration(view)
-    return replace(found, shift=test, untested=untested)
+    return estimator.estimate_rows(fitted.tabulate(Predictions(dist, predictions.decisions)))
 
 
-def assess_table(fitted: Fitted, dist: LabelsetDistribution, table: ScoreTable) -> Assessment:
-    """Assessment of the predictions in a score table."""
-    estimator, policy = fitted.accuracy_estimator, fitted.policy
-    estimated = estimator.predict(table)
-    accepted = None if policy is None else policy.accept(estimated)
+def assess_rows(
+    fitted: Fitted, rows: RowEstimates, X: Any = None, *, tests_shift: bool = False
+) -> Assessment:
+    """Assessment of rows; of X, where the model's own `predict` is to be shown."""
+    estimator, policy, dist = fitted.accuracy_estimator, fitted.policy, rows.table.distribution
+    accepted = None if policy is None else policy.accept(rows.accuracy)
+    shows_region = fitted.region is not None and fitted.shows_region
+    test, untested = None, ""
+    if tests_shift:
+        compares = estimator.can_compare and len(dist) >= MIN_ROWS
+        view = rows.summarise().view if compares else None
+        test, untested = estimator.compare_with_calibration(view)
     return Assessment(
         dist,
-        cast(Labelsets, table.decisions),  # the table of a distribution has them
-        estimated,
-        table.expected(estimator.metric, estimator.empty),
+        cast(Labelsets, rows.table.decisions),  # the table of a distribution has them
+        rows.accuracy,
+        rows.table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
-        fitted.region.predict(dist) if fitted.region is not None and fitted.shows_region else None,
-        judged=fitted.predictor.rule.title,
-        metric=fitted.metric.title,
+        fitted.find_region().predict(dist) if shows_region else None,
+        test,
+        untested,
+        fitted.predictor.rule.title,
+        fitted.metric.title,
+        fitted.predictor.predict_own(X) if fitted.comparison.differs and X is not None else None,
     )
 
 

@@ -41,7 +41,7 @@ from labelsure.labelsets.rows import count_rows
 from labelsure.metrics.clusters import large_size
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
-from labelsure.model._assessment import Assessment, assess_predictions
+from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
 from labelsure.model._calibration import Calibrated, Calibration, CrossFitted, HeldOut, holds_out
 from labelsure.model._decision_rules import check_decision, make_rule
 from labelsure.model._fitted import Fitted, fit_accuracy_estimator
@@ -327,7 +327,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             if for_estimator.clusters is not None:
                 policy.max_cluster_size = large_size(for_estimator.clusters)
             if for_policy is for_estimator:  # estimates by models that were fitted to other rows
-                scores = estimator._compare_estimates()[0]
+                scores = estimator.compare_estimates()[0]
             else:
                 scores = estimator.predict(for_policy)
             policy.fit(scores, realised, clusters=for_policy.clusters)
@@ -652,9 +652,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
-        X = as_batch(X)
-        found = self._predict(X, Y_pred)
-        return assess_predictions(self.fitted_, found, X, k, tests_shift=shift == "test")
+        found, tests = self._predict(X, Y_pred), shift == "test"
+        rows = estimate_rows(self.fitted_, found, k, tests_shift=tests)
+        return assess_rows(self.fitted_, rows, X, tests_shift=tests)
 
     @_shows_progress
     def report(

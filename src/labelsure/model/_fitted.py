@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labelsure._runtime.typing import LabelNames
+from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
 from labelsure.estimation._batch_estimates import Estimate
@@ -75,6 +75,16 @@ class Fitted:
     def n_labels(self) -> int:
         """Number of labels."""
         return self.predictor.labels.n_labels
+
+    def tabulate(self, predictions: Predictions, truth: Labelsets | None = None) -> ScoreTable:
+        """Score table of predictions under the metric of the model."""
+        return ScoreTable.from_distribution(
+            predictions.dist,
+            truth,
+            predictions.decisions,
+            metrics=[self.metric],
+            decision_rule=self.predictor.rule.name,
+        )
 
     def estimator_for(self, metric: MetricLike) -> AccuracyEstimator:
         """Accuracy estimator under another metric, fitted to the same calibration table."""

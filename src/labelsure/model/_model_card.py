@@ -235,7 +235,7 @@ def _measure_calibration(
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which rows."""
     if for_policy is for_estimator:
-        (estimated, accuracy), origin = estimator._compare_estimates(), FROM_FOLDS
+        (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS
     else:
         estimated, origin = estimator.predict(for_policy), FROM_POLICY
         accuracy = for_policy.accuracy(estimator.metric, estimator.empty)

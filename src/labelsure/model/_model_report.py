@@ -18,13 +18,14 @@ from labelsure.classifiers._adapters import is_settled
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._label_estimates import MEASURES, LabelCounts
 from labelsure.estimation._reliability import reliability
-from labelsure.estimation._shift import MAX_ROWS, ShiftTest, say_shift
+from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
-from labelsure.model._assessment import Assessment, assess_table
+from labelsure.model._assessment import Assessment, assess_rows
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
 
@@ -122,7 +123,7 @@ class PageRows:
         n_labels = model.n_labels
         self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
         self.for_labels = RowSample(max(100, N_CELLS // n_labels))
-        self.viewed = RowSample(MAX_ROWS)  # of inputs that are compared with the calibration set
+        self.summary: BatchSummary | None = None
         self.n_predicted = np.zeros(n_labels, dtype=np.int64)
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
@@ -139,20 +140,16 @@ class PageRows:
         dist, Y_true, shown = batch.predictions.dist, batch.truth, batch.shown
         if len(dist) == 0:
             return
-        estimator, decisions = self.model.accuracy_estimator, batch.predictions.decisions
-        table = ScoreTable.from_distribution(
-            dist, Y_true, decisions, metrics=[self.metric], decision_rule=estimator.decision_
-        )
-        found, first_row = assess_table(self.model, dist, table), self.n
+        estimator = self.model.accuracy_estimator
+        table = self.model.tabulate(batch.predictions, Y_true)
+        estimated, first_row = estimator.estimate_rows(table), self.n
+        found = assess_rows(self.model, estimated)
         self._estimated.append(found.accuracy)
-        features, learned = estimator._read_batch(table, None)[1], estimator._fitted_model()
         for i, stop in enumerate(self.stops):
-            part = features[found.accuracy >= stop["threshold"]]
-            self.sums[i] += BatchSums.of(learned.predict(part), learned.sum_slopes(part))
-        if estimator._can_compare:
-            self.viewed.add(
-                len(dist), lambda rows: estimator._view_table(table, rows).to_dict("records")
-            )
+            self.sums[i] += estimated.sums(estimated.accuracy >= stop["threshold"])
+        if estimator.can_compare:
+            summary = estimated.summarise()
+            self.summary = summary if self.summary is None else self.summary + summary
         predicted: Any = make_sparse(found.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
@@ -197,16 +194,16 @@ class PageRows:
 
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
-        import pandas as pd
-
         model, estimator, n = self.model, self.model.accuracy_estimator, self.n
-        noun = estimator._quantity.removeprefix("mean ")
+        noun = estimator.reference_.quantity.removeprefix("mean ")
         estimates = [
-            estimator._estimate_sums(sums, level=model.confidence) if sums.n_samples else None
+            estimator.estimate(BatchSummary(sums), level=model.confidence, shift="ignore")
+            if sums.n_samples
+            else None
             for sums in self.sums
         ]
-        view = pd.DataFrame(self.viewed.rows, dtype=np.float32) if self.viewed.rows else None
-        test, untested = estimator._compare_with_calibration(view)
+        view = None if self.summary is None else self.summary.view
+        test, untested = estimator.compare_with_calibration(view)
         is_found = test is not None and test.found
         has_truth = bool(self._actual)
         estimated = np.concatenate(self._estimated)
@@ -589,7 +586,7 @@ def make_model_report(
     """
     from labelsure import __version__
 
-    card, noun = model.card, model.accuracy_estimator._quantity.removeprefix("mean ")
+    card, noun = model.card, model.accuracy_estimator.reference_.quantity.removeprefix("mean ")
     level = model.accuracy_estimator.reference_.level
     rows = PageRows(model, open_cost)
     for batch in batches:

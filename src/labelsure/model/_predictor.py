@@ -24,8 +24,8 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import check_shape, count_rows, index_of, is_sparse
-from labelsure.model._decision_rules import DecisionRule
+from labelsure.labelsets.rows import check_shape, count_rows, index_of, is_sparse, take_rows
+from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._inputs import InputColumns, as_batch
 from labelsure.saving import CompactState
 
@@ -178,6 +178,11 @@ class Predictor:
         """Recalibrated distributions of a batch, with its index."""
         X = as_batch(X)
         return self.recalibrate(self.ask(self.inputs.read(X)))._with_index(index_of(X))
+
+    def predict_own(self, X: Any) -> Labelsets:
+        """Labelsets of the classifier's own `predict`, (n, L)."""
+        checked = self.inputs.read(as_batch(X))
+        return predict_labelsets(self.estimator, checked, self.ask(take_rows(checked, slice(0, 1))))
 
     def predict(self, X: Any, Y_pred: Any = None, *, of_any_system: bool = False) -> Predictions:
         """Predictions for a batch: by the rule, or those given as `Y_pred`.

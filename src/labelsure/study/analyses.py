@@ -23,7 +23,12 @@ from labelsure._runtime.typing import Floats, Integers
 from labelsure.errors import InputError
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import COUNTS
-from labelsure.study.mixture import check_columns, interval_table, mixture_replicates
+from labelsure.study.mixture import (
+    check_columns,
+    interval_table,
+    mixture_replicates,
+    row_accuracy,
+)
 from labelsure.study.plan import Settings
 
 AssociationName = Literal["kendall", "pearson"]
@@ -65,13 +70,15 @@ def correlate(
     for cell, table in _cells(scores):
         scored = {name: values(table, name) for name in dict.fromkeys((BASELINE, *candidates))}
         for metric in settings.metrics:
-            outcome = table.accuracy(metric, settings.empty)
-            found = {name: associate(score, outcome) for name, score in scored.items()}
+            outcome = row_accuracy(table, metric, settings.empty)
+            kept = ~np.isnan(outcome)
+            n, outcome = int(kept.sum()), outcome[kept]
+            found = {name: associate(score[kept], outcome) for name, score in scored.items()}
             for name in candidates:
                 gap = (np.nan, np.nan)
                 if name != BASELINE:
                     gap = difference(found[name], found[BASELINE])
-                rows.append((metric, *cell[:2], name, *cell[2:], found[name].value, *gap))
+                rows.append((metric, *cell[:2], name, cell[2], n, found[name].value, *gap))
     columns = [*KEYS, "repeat", "n", "correlation", "difference", "standard_error"]
     frame = pd.DataFrame(rows, columns=columns)
     in_order = frame["metric"].map(settings.metrics.index).argsort(kind="stable")
@@ -353,7 +360,8 @@ def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) ->
         counts = [f"best_{metric}_{name}" for name in COUNTS]
         known = scores.dropna(subset=counts) if {*counts} <= {*scores} else scores[:0]
         for cell, table in _cells(known) if len(known) else ():
-            mode, best = (f(metric, settings.empty) for f in (table.accuracy, table.best_accuracy))
+            empty = settings.decision_empty
+            mode, best = (f(metric, empty) for f in (table.accuracy, table.best_accuracy))
             gain, n = best - mode, len(table)
             error = np.std(gain, ddof=1) / np.sqrt(n) if n > 1 else np.nan
             gap = table.to_frame()[f"best_{metric}_gap"].mean()
@@ -454,13 +462,14 @@ class Analyses:
     @cached_property
     def accuracy(self) -> pd.DataFrame:
         """Of the mode: metric, dataset, classifier, and the means actual and expected."""
-        table, empty = ScoreTable(self.scores), self.settings.empty
+        table, settings = ScoreTable(self.scores), self.settings
         parts = []
-        for metric in self.settings.metrics:
+        for metric in settings.metrics:
             values = self.scores[["dataset", "classifier"]].assign(
                 metric=metric,
-                actual=table.accuracy(metric, empty),
-                expected=table.expected(metric, empty),
+                actual=row_accuracy(table, metric, settings.empty),
+                expected=table.expected(metric, settings.decision_empty),
             )
+            values = values.dropna(subset=["actual"])
             parts.append(values.groupby(["metric", "dataset", "classifier"], sort=False).mean())
         return pd.concat(parts).reset_index()

@@ -91,7 +91,7 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
         "cell": cell.name,
         "data": data.checksum,
         "classes": [None if spec is None else spec.model_dump() for spec in specs],
-        "settings": [plan.seed, plan.test_share, plan.empty, plan.engine],
+        "settings": [plan.seed, plan.test_share, plan.decision_empty, plan.engine],
         "metrics": [_true_metrics(plan), _best_metrics(plan, data.data.n_labels)],
     }
     return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
@@ -195,7 +195,7 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     added: dict[str, Any] = {}
     truth: Any = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
-        best = decide(dist, metric, empty=plan.empty)
+        best = decide(dist, metric, empty=plan.decision_empty)
         values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]
         columns = (f"best_{metric}_{name}" for name in ("decision", "gap", *COUNTS))
         added |= dict(zip(columns, values, strict=True))

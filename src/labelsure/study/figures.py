@@ -26,6 +26,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import accept_curve
 from labelsure.metrics.registry import get_metric
 from labelsure.study.analyses import BASELINE, Analyses
+from labelsure.study.mixture import row_accuracy
 from labelsure.study.plan import DEFAULT_CANDIDATES
 
 if TYPE_CHECKING:
@@ -159,11 +160,12 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
     parts = []
     for dataset, part in shown.groupby("dataset", sort=False):
         table = ScoreTable(part)
-        accuracy = table.accuracy(metric, settings.empty)
+        accuracy = row_accuracy(table, metric, settings.empty)
+        kept = ~np.isnan(accuracy)
         for name in settings.rank_candidates:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
-            curve = accept_curve(ranks, accuracy).table
+            curve = accept_curve(ranks[kept], accuracy[kept]).table
             curve = curve.loc[curve["n_accepted"] >= FEW, ["share", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)

@@ -34,7 +34,7 @@ from labelsure.estimation._accuracy_model import (
 )
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, get_metric
-from labelsure.study.plan import Settings
+from labelsure.study.plan import OMIT, Settings
 
 PAPER_MODELS = ("HP", "SE", "CE")
 """The candidates that the paper makes a model of by themselves; MIX has all of them."""
@@ -72,6 +72,15 @@ def check_columns(frame: pd.DataFrame, needed: Iterable[str], name: str) -> None
         )
 
 
+def row_accuracy(table: ScoreTable, metric: str, empty: float | str) -> Floats:
+    """Return the accuracy of each row, (n,); NaN where "omit" leaves it out."""
+    if empty != OMIT:
+        return table.accuracy(metric, float(empty))
+    tp, fp, fn, _ = table.counts()
+    is_undefined = (tp + fp + fn == 0) & get_metric(metric).depends_on_empty
+    return np.where(is_undefined, np.nan, table.accuracy(metric, 0.0))
+
+
 def run_all(function: Callable[..., Any], tasks: list[Any], **settings: Any) -> list[Any]:
     """Return what a function makes of each task, in the pool of processes that cells run in."""
     with watched_workers():
@@ -99,9 +108,8 @@ def mixture_replicates(
     single = [name for name in PAPER_MODELS if name in settings.candidates]
     features = {**{name: (name,) for name in single}, "MIX": settings.candidates}
     names = [(metric, model) for metric in settings.metrics for model in features]
-    tasks = [
-        (_Regression(pooled, metric, features[model], settings.empty),) for metric, model in names
-    ]
+    empty = settings.empty if settings.mixture_empty is None else settings.mixture_empty
+    tasks = [(_Regression(pooled, metric, features[model], empty),) for metric, model in names]
     shared = (list(_halves(pooled, settings)), settings.seed)
     found = run_all(_replicates, tasks, n_jobs=n_jobs, shared=shared)
     parts = [
@@ -115,9 +123,9 @@ def _replicates(shared: tuple[list[Mask], int], regression: _Regression) -> pd.D
     halves, seed = shared
     parts = []
     with one_blas_thread():
-        penalty = regression.choose_penalty(halves[0], seed)
+        penalty = regression.choose_penalty(halves[0] & regression.is_defined, seed)
         for replicate, half in enumerate(halves):
-            others, estimated = regression.estimate(half, penalty)
+            others, estimated = regression.estimate(half & regression.is_defined, penalty)
             cut = _cut(regression.metric, estimated, regression.accuracy[others])
             parts.append(cut.assign(replicate=replicate))
     return pd.concat(parts)
@@ -133,10 +141,11 @@ class _Regression:
     """
 
     def __init__(
-        self, pooled: pd.DataFrame, metric: str, features: tuple[str, ...], empty: float
+        self, pooled: pd.DataFrame, metric: str, features: tuple[str, ...], empty: float | str
     ) -> None:
         table, known = ScoreTable(pooled), get_metric(metric)
-        self.metric, self.accuracy = metric, table.accuracy(known, empty)
+        self.metric, self.accuracy = metric, row_accuracy(table, metric, empty)
+        self.is_defined = ~np.isnan(self.accuracy)
         self.counts = np.array([self.accuracy, 1 - self.accuracy])
         self.above, self.below = [1, 0], [1, 1]
         if known == HAMMING:
@@ -150,7 +159,7 @@ class _Regression:
         )
         ones = np.ones((len(pooled), 1))
         common = np.hstack([ones, np.eye(self.classifier.max() + 1)[self.classifier]])
-        own = np.hstack([ones, feature_matrix(table, check_features(features), known, empty)])
+        own = np.hstack([ones, feature_matrix(table, check_features(features), known, 0.0)])
         self.columns = np.hstack([common, own])
         n_common, n_own = common.shape[1], own.shape[1]
         first = n_common + n_own * np.arange(self.dataset.max() + 1)
@@ -262,7 +271,7 @@ class _Regression:
     def estimate(self, half: Mask, penalty: float) -> tuple[Indices, Floats]:
         """Return the other rows whose groups a half knows, and their estimated accuracies."""
         is_known = [np.isin(group, group[half]) for group in (self.dataset, self.classifier)]
-        others = ~half & np.all(is_known, axis=0)
+        others = ~half & self.is_defined & np.all(is_known, axis=0)
         if half.sum() < LEAST_TO_FIT or not others.any():
             return np.empty(0, dtype=int), np.empty(0)
         rows, rates = self.rates(others, self.fit(half, penalty))

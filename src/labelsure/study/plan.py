@@ -37,7 +37,7 @@ from labelsure.distributions._base import Engine, LabelsetDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
-from labelsure.metrics.registry import METRICS, check_empty
+from labelsure.metrics.registry import METRICS
 from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 
 CLASSIFIERS = (
@@ -305,6 +305,18 @@ DEFAULT_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "CS")
 RANK_CANDIDATES = ("HP", "TG", "SE", "CE")
 """Of those that rank alike, the ones that stand for the others."""
 
+OMIT = "omit"
+
+
+def _check_convention(empty: float | str) -> float | str:
+    if empty != OMIT and (isinstance(empty, str) or not 0 <= empty <= 1):
+        raise InputError(f"must be a number in [0, 1] or {OMIT!r}, got {empty!r}.")
+    return empty
+
+
+Convention = Annotated[float | str, AfterValidator(_check_convention)]
+"""The Jaccard and F1 of two empty labelsets, or "omit"."""
+
 Names = Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
 Repeats = Annotated[int, Field(ge=1, le=_limits.MAX_REPEATS)]
 
@@ -317,7 +329,10 @@ class Settings(_Table):
     metrics, candidates
         Their names. Kendall's correlation leaves out candidates that rank alike.
     empty
-        The Jaccard and F1 of two empty labelsets.
+        The Jaccard and F1 of two empty labelsets, which are 0/0: a number from 0 to 1, or "omit",
+        which leaves out the rows in which prediction and truth are empty.
+    mixture_empty
+        The same in Analysis 5; None means `empty`.
     n_replicates
         Splits of the mixture analysis.
     by_instance
@@ -333,7 +348,8 @@ class Settings(_Table):
 
     metrics: Annotated[Names, _each_of(METRICS, "metric")] = ("exact", "hamming", "jaccard")
     candidates: Annotated[Names, _each_of(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
-    empty: Annotated[float, AfterValidator(check_empty)] = 1.0
+    empty: Convention = 1.0
+    mixture_empty: Convention | None = None
     n_replicates: Repeats = 20
     by_instance: bool = False
     seed: int = Field(0, ge=0, le=MAX_SEED)
@@ -343,6 +359,11 @@ class Settings(_Table):
             super().__init__(**settings)
         except ValidationError as error:
             raise _as_sentence(error) from error
+
+    @property
+    def decision_empty(self) -> float:
+        """Value of two empty labelsets for decisions: 0 with "omit", which never rewards them."""
+        return 0.0 if isinstance(self.empty, str) else self.empty
 
     @property
     def rank_candidates(self) -> tuple[str, ...]:
@@ -481,7 +502,7 @@ def shipped_plans() -> list[str]:
     Examples
     --------
     >>> shipped_plans()
-    ['embedded', 'paper', 'paper-standardised', 'quick', 'wide']
+    ['embedded', 'paper', 'paper-lasso', 'paper-lasso-cv', 'paper-standardised', 'quick', 'wide']
     """
     entries = resources.files("labelsure.study").joinpath("plans").iterdir()
     return sorted(

@@ -27,10 +27,8 @@ from labelsure.tables.scoring import (
     ModelFile,
     Part,
     Progress,
-    join_views,
     read_slices,
     score_files,
-    view_rows,
 )
 from labelsure.tables.truth import TrueLabels
 
@@ -38,12 +36,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
-    from labelsure.estimation._batch_estimates import BatchSums, Estimate
+    from labelsure.estimation._batch_estimates import Estimate
+    from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._fitted import Fitted
     from labelsure.model._model_report import PageBatch
-    from labelsure.model._predictor import Predictions
 
 
 @dataclass(frozen=True)
@@ -54,18 +52,14 @@ class FileSums:
     ----------
     model
         The model that predicts the rows.
-    sums
-        Sums over all rows.
-    view
-        Columns that the shift test compares with the calibration set, of at most 2,000 random rows;
-        None without a test.
+    summary
+        Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
         (n,) actual and estimated accuracy of the rows whose truth is known.
     """
 
     model: AccuracyAwareClassifier
-    sums: BatchSums
-    view: pd.DataFrame | None
+    summary: BatchSummary
     accuracy: Floats
     estimated: Floats
 
@@ -91,8 +85,9 @@ class FileSums:
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return estimator._estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
-        return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+            sums = self.summary.sums
+            return estimator.estimate_labelled(sums, self.accuracy, self.estimated, chosen)
+        return estimator.estimate(self.summary, level=chosen, shift=shift)
 
 
 def sum_files(
@@ -183,15 +178,15 @@ def check_shift(shift: str) -> None:
 
 def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSums:
     """Add up what was found of each slice."""
-    totals, views, labelled = zip(*sums, strict=True)
-    total, view = reduce(add, totals), join_views(views)
+    summaries, labelled = zip(*sums, strict=True)
+    summary = reduce(add, summaries)
     if known is None:
-        return FileSums(model, total, view, np.empty(0), np.empty(0))
+        return FileSums(model, summary, np.empty(0), np.empty(0))
     entries, accuracy, estimated = (
         np.concatenate(values) for values in zip(*labelled, strict=True)
     )
     known.check_found(entries)
-    return FileSums(model, total, view, accuracy, estimated)
+    return FileSums(model, summary, accuracy, estimated)
 
 
 def _sum_part(
@@ -205,22 +200,20 @@ def _sum_part(
     inputs = InputTable(model, None if known is None else known.id_column)
     for some in read_slices(inputs, part):
         predictions = model.fitted_.predictor.predict(some.X)
+        estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
         chosen = np.flatnonzero(np.isin(some.positions, compared))
         labelled = None
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
-            labelled = _compare_labelled(
-                model.fitted_, predictions, known, names, some.slice.file.source
-            )
-        estimator = model.fitted_.accuracy_estimator
-        sums = estimator._sum_up(predictions.dist, predictions.decisions)
-        found.append((sums, view_rows(estimator, predictions, chosen), labelled))
+            source = some.slice.file.source
+            labelled = _compare_labelled(model.fitted_, estimated, known, names, source)
+        found.append((estimated.summarise(chosen), labelled))
     return found
 
 
 def _compare_labelled(
     fitted: Fitted,
-    predictions: Predictions,
+    estimated: RowEstimates,
     known: TrueLabels,
     names: Any,
     source: str,
@@ -229,10 +222,9 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    some = predictions[places]
-    compared = counts(known.labelsets[entries], some.labelsets)
+    compared = counts(known.labelsets[entries], np.asarray(estimated.table.decisions)[places])
     accuracy = fitted.metric.values(*compared, empty=fitted.empty)
-    return entries, accuracy, fitted.accuracy_estimator.predict(some.dist, some.decisions)
+    return entries, accuracy, estimated.accuracy[places]
 
 
 def report_files(

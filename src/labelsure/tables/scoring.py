@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import add
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +29,7 @@ from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.names import check_sep
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
-from labelsure.model._predictor import Predictions
+from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load
 from labelsure.tables.files import (
     UNKNOWN,
@@ -58,8 +60,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from labelsure.estimation._estimator import AccuracyEstimator
-    from labelsure.model._assessment import Assessment
+    from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -368,12 +369,14 @@ class FrameScorer:
 
     def score(
         self, rows: pd.DataFrame, X: Any, ids: pd.Index | None
-    ) -> tuple[pd.DataFrame, Assessment]:
-        """Return the table of some rows, which the model takes as X, and its assessment of them."""
+    ) -> tuple[pd.DataFrame, RowEstimates]:
+        """Return the table of some rows, which the model takes as X, and their estimates."""
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
-        found = self.model.assess(X, k=self._top or int(self._shows), shift="ignore")
+        fitted, k = self.model.fitted_, self._top or int(self._shows)
+        estimated = estimate_rows(fitted, fitted.predictor.predict(X), k)
+        found = assess_rows(fitted, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
         types = _empty_table(self.make_schema(rows)).dtypes
@@ -381,7 +384,7 @@ class FrameScorer:
             is_text = types["id"].kind not in "iu"
             names = [None if pd.isna(one) else str(one) for one in ids] if is_text else ids
             table.insert(0, "id", pd.Series(names, rows.index, dtype=types["id"]))
-        return table.astype(types), found
+        return table.astype(types), estimated
 
 
 # Parts of files
@@ -667,21 +670,11 @@ def _plain_records(frame: pd.DataFrame) -> Any:
     return json.loads(text)
 
 
-def view_rows(
-    estimator: AccuracyEstimator, predictions: Predictions, rows: Indices
-) -> pd.DataFrame | None:
-    """Return what is compared of some rows of a batch with the calibration set, if it can be."""
-    if not len(rows) or not estimator._can_compare:
-        return None
-    some = predictions[rows]
-    return estimator._view(some.dist, some.decisions)
-
-
-def join_views(views: Iterable[pd.DataFrame | None]) -> pd.DataFrame | None:
+def join_views(views: Iterable[pd.DataFrame]) -> pd.DataFrame | None:
     """Return what is compared of all parts, in their order; None without any."""
     import pandas as pd
 
-    seen = [view for view in views if view is not None]
+    seen = list(views)
     return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
 
 
@@ -704,7 +697,7 @@ def score_part(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    tables, views, unseen, odd = [], [], dict[str, str](), OddAnswers()
+    tables, summaries, unseen, odd = [], [], dict[str, str](), OddAnswers()
     scorer = FrameScorer(model, settings)
     bad: list[dict[str, Any]] | None = [] if sets_aside else None
     for some in read_slices(scorer.inputs, part, bad=bad):
@@ -729,11 +722,12 @@ def score_part(
             table = table.add_column(place, column, values)
         tables.append(table.replace_schema_metadata(None))
         viewed = np.flatnonzero(np.isin(some.positions, compared))
-        predictions = Predictions(found.distribution, found.Y_pred)
-        views.append(view_rows(model.accuracy_estimator_, predictions, viewed))
+        if model.accuracy_estimator_.can_compare:
+            summaries.append(found.summarise(viewed))
         unseen |= scorer.inputs.find_unseen(some.X)
         odd += scorer.inputs.count_odd_answers(some.rows)
-    table, view = pa.concat_tables(tables) if tables else None, join_views(views)
+    table = pa.concat_tables(tables) if tables else None
+    view = reduce(add, summaries).view if summaries else None
     accept = None if table is None or table["accept"].null_count else table["accept"]
     notes = {
         "key": key,
@@ -924,7 +918,7 @@ def score_files(
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
     view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
-    test, untested = rows.model.accuracy_estimator_._compare_with_calibration(view)
+    test, untested = rows.model.accuracy_estimator_.compare_with_calibration(view)
     run = ScoreRun(
         path,
         n_rows,

@@ -1,0 +1,333 @@
+"""`LabelConstraints`: rules among labels by name, and distributions that respect them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure.distributions._base import LabelsetDistribution, check_distribution
+from labelsure.distributions._constrained import constrain
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.label_rules import Breach, Group, LabelRules
+from labelsure.labelsets.names import NamedLabelsets, list_some, read_labelsets
+from labelsure.labelsets.rows import is_sparse, show_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_SHOWN = 5
+"""Rows and names that a message lists."""
+
+
+class LabelConstraints:
+    """Rules among labels: implied parents and groups of labels that exclude each other.
+
+    Labels that no rule names are free.
+
+    Parameters
+    ----------
+    parents
+        What each label implies directly: a dict from a label to its parent or to several, a
+        DataFrame or the path of a CSV file with the columns "child" and "parent" (of other names:
+        the first two), or a graph whose `edges` go from parent to child, as of networkx. Parents
+        that are not among a model's labels are skipped: a label then implies the next ancestors
+        that are.
+    exclusive
+        Groups of labels of which at most one is true.
+    exactly_one
+        Groups of labels of which exactly one is true; of labels with common parents, exactly one
+        wherever these are true.
+
+    See Also
+    --------
+    ConstrainedCalibration : Calibrates probabilities through the rules.
+    AccuracyAwareClassifier : Takes them as `constraints`.
+
+    Notes
+    -----
+    Distributions over valid labelsets are exact: a list of all valid labelsets where there are at
+    most 4,096, otherwise a trellis, for any number of labels. Where a label has several parents,
+    `docs/howto/taxonomies.md` says what is assumed.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, LabelConstraints
+    >>> rules = LabelConstraints(parents={"poodle": "dog"}, exclusive=[["dog", "cat"]])
+    >>> rules.close([["poodle"], ["cat"]], ["cat", "dog", "poodle"]).to_frame()
+              labels
+    0  (dog, poodle)
+    1         (cat,)
+    >>> rules.check([["poodle"], ["cat", "dog"]], ["cat", "dog", "poodle"])
+       row                                   rule
+    0    0                   'poodle' needs 'dog'
+    1    1  at most one of 'dog', 'cat' is true
+    >>> dist = IndependentLabels([[0.4, 0.5, 0.6]], ["cat", "dog", "poodle"])
+    >>> rules.apply(dist).marginals().round(3)
+    array([[0.16, 0.6 , 0.36]])
+    """
+
+    def __init__(
+        self,
+        parents: Any = None,
+        exclusive: Iterable[Iterable[Any]] = (),
+        exactly_one: Iterable[Iterable[Any]] = (),
+    ) -> None:
+        self.parents = _read_parents(parents)
+        self.exclusive = _read_groups(exclusive, "exclusive")
+        self.exactly_one = _read_groups(exactly_one, "exactly_one")
+        _refuse_cycles(self.parents)
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelConstraints({sum(map(len, self.parents.values()))} parents, "
+            f"{len(self.exclusive)} exclusive groups, {len(self.exactly_one)} exactly-one groups)"
+        )
+
+    def bind(self, label_names: LabelNames, n_labels: int | None = None) -> LabelRules:
+        """Return the rules among given labels, by position.
+
+        Parameters
+        ----------
+        label_names
+            The labels in the order of the columns; None where rules name positions.
+        n_labels
+            The number of labels, where they have no names.
+        """
+        names = tuple(map(str, range(n_labels or 0))) if label_names is None else label_names
+        position = {name: j for j, name in enumerate(names)}
+        above_any = {parent for some in self.parents.values() for parent in some}
+        for child in self.parents:
+            if child not in position and child not in above_any:
+                raise unknown_name("label in `parents`:", child, position)
+        if self.parents and not (position.keys() & (self.parents.keys() | above_any)):
+            raise InputError(
+                f"`parents` must name some of the labels {list_some(names)}, got "
+                f"{list_some(list(self.parents))}."
+            )
+        parents = [
+            [position[name] for name in _next_listed(self.parents, name, position)]
+            for name in names
+        ]
+        groups = []
+        for which, given, required in (
+            ("exclusive", self.exclusive, False),
+            ("exactly_one", self.exactly_one, True),
+        ):
+            for members in given:
+                for name in members:
+                    if name not in position:
+                        raise unknown_name(f"label in `{which}`:", name, position)
+                groups.append(Group(tuple(position[name] for name in members), required))
+        rules = LabelRules.reduced(parents, groups)
+        _refuse_contradictions(rules, names)
+        return rules
+
+    def check(self, Y: Any, label_names: Iterable[Any] | None = None) -> pd.DataFrame:
+        """Return the rules that labelsets break, a row for each rule and labelset.
+
+        Parameters
+        ----------
+        Y
+            Labelsets in any form that `read_labelsets` takes.
+        label_names
+            Their labels, where Y does not name them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `row`, the index of the labelset, and `rule`, the broken rule in words.
+        """
+        import pandas as pd
+
+        given, rules = self._read(Y, label_names)
+        index = pd.RangeIndex(len(given)) if given.index is None else given.index
+        found = [
+            (place, describe_breach(breach, given.label_names))
+            for breach in rules.breaches(given.labelsets)
+            for place in np.flatnonzero(breach.rows).tolist()
+        ]
+        found.sort(key=lambda pair: pair[0])
+        return pd.DataFrame(
+            {"row": index[[place for place, _ in found]], "rule": [rule for _, rule in found]}
+        )
+
+    def close(self, Y: Any, label_names: Iterable[Any] | None = None) -> NamedLabelsets:
+        """Return labelsets with all ancestors of their labels.
+
+        Labels that exclude each other stay as they are; `check` finds them.
+
+        Parameters
+        ----------
+        Y
+            Labelsets in any form that `read_labelsets` takes, also sparse.
+        label_names
+            Their labels, where Y does not name them.
+        """
+        given, rules = self._read(Y, label_names)
+        return NamedLabelsets(rules.close(given.labelsets), given.label_names, given.index)
+
+    def apply(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        """Return distributions over valid labelsets alone.
+
+        Independent labels become independent given that the labelset is valid. Chains obey the
+        rules link by link. Joint probabilities and tables keep their valid labelsets, normalised; a
+        row that has none is predicted from its marginals. Votes get the ancestors of their labels.
+
+        Parameters
+        ----------
+        dist
+            n distributions; `as_distribution` makes them of probabilities.
+        """
+        check_distribution(dist)
+        return constrain_named(dist, self.bind(dist.label_names, dist.n_labels))
+
+    def _read(self, Y: Any, label_names: Iterable[Any] | None) -> tuple[NamedLabelsets, LabelRules]:
+        given = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
+        return given, self.bind(given.label_names, given.n_labels)
+
+
+def constrain_named(dist: LabelsetDistribution, rules: LabelRules) -> LabelsetDistribution:
+    """Restrict distributions to valid labelsets and keep their label names and index."""
+    restricted = constrain(dist, rules)._with_index(dist.index)
+    restricted._label_names, restricted._rules = dist.label_names, rules
+    return restricted
+
+
+def refuse_broken_rules(
+    rules: LabelRules, Y: Labelsets, label_names: LabelNames, name: str = "y"
+) -> None:
+    """Raise InputError for true labelsets that break a rule, with the first rows and a way out."""
+    broken = np.flatnonzero(~rules.is_valid(Y))
+    if not broken.size:
+        return
+    first = broken[:N_SHOWN]
+    rule = next(
+        describe_breach(breach, label_names)
+        for breach in rules.breaches(Y[first])
+        if breach.rows.any()
+    )
+    way_out = "Correct the labels or the rules."
+    if rules.is_valid(rules.close(Y)).all():
+        way_out = "Add the ancestors by `constraints.close(y)`."
+    elif any(b.kind == "required" and b.rows.any() for b in rules.breaches(Y)):
+        way_out = "If a group may have no true label, use `exclusive` in place of `exactly_one`."
+    raise InputError(
+        f"`{name}` must obey the label constraints, got {broken.size:,} of {Y.shape[0]:,} rows "
+        f"that break them, first {', '.join(map(str, first))}: {rule}. {way_out}"
+    )
+
+
+def describe_breach(breach: Breach, label_names: LabelNames) -> str:
+    """Return a broken rule in words."""
+    names = [repr(name) for name in show_names(label_names, breach.labels)]
+    if breach.kind == "parent":
+        return f"{names[0]} needs {names[1]}"
+    group = ", ".join(names)
+    return (
+        f"at most one of {group} is true"
+        if breach.kind == "exclusive"
+        else f"one of {group} is true"
+    )
+
+
+def _read_parents(parents: Any) -> dict[str, tuple[str, ...]]:
+    """Parents of each child by name, from any of the forms that users have."""
+    if parents is None:
+        return {}
+    if isinstance(parents, Mapping):
+        pairs = [
+            (child, parent)
+            for child, some in parents.items()
+            for parent in ([some] if isinstance(some, (str, int)) else some)
+        ]
+    elif hasattr(parents, "edges"):
+        edges = parents.edges() if callable(parents.edges) else parents.edges
+        pairs = [(edge[1], edge[0]) for edge in edges]
+    else:
+        pairs = _pairs_in_table(parents)
+    by_child: dict[str, dict[str, None]] = {}
+    for child, parent in pairs:
+        by_child.setdefault(_read_name(child, "child"), {})[_read_name(parent, "parent")] = None
+    return {child: tuple(some) for child, some in by_child.items()}
+
+
+def _pairs_in_table(parents: Any) -> list[tuple[Any, Any]]:
+    if isinstance(parents, (str, os.PathLike)):
+        import pandas as pd
+
+        try:
+            parents = pd.read_csv(parents, dtype=str, keep_default_na=False)
+        except (OSError, UnicodeError, ValueError) as error:
+            raise InputError(
+                f"`parents` must be a CSV file with the columns child and parent: {error}."
+            ) from error
+    columns = getattr(parents, "columns", ())
+    if len(columns) < 2:
+        raise InputError(
+            "`parents` must be a dict, a table with the columns child and parent, its file, or a "
+            f"graph with `edges`, got {type(parents).__name__}."
+        )
+    named = ["child", "parent"] if {"child", "parent"} <= set(columns) else list(columns[:2])
+    return list(parents[named].itertuples(index=False, name=None))
+
+
+def _read_name(name: Any, which: str) -> str:
+    if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
+        raise InputError(
+            f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of labels "
+            "without parents."
+        )
+    return str(name)
+
+
+def _read_groups(groups: Iterable[Iterable[Any]], which: str) -> tuple[tuple[str, ...], ...]:
+    read = []
+    for group in groups:
+        members = None if isinstance(group, str) else tuple(str(name) for name in group)
+        if members is None or len(members) < 2 or len(set(members)) < len(members):
+            raise InputError(
+                f"`{which}` must be a list of groups of two or more distinct labels, got {group!r}."
+            )
+        read.append(members)
+    return tuple(read)
+
+
+def _refuse_cycles(parents: Mapping[str, Iterable[str]]) -> None:
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        raise InputError(
+            f"`parents` must have no cycle, got {' -> '.join(map(repr, error.args[1]))}. Remove "
+            "one of these parents."
+        ) from error
+
+
+def _next_listed(
+    parents: Mapping[str, Iterable[str]], name: str, listed: Mapping[str, int]
+) -> set[str]:
+    """Return the nearest ancestors of a label that are labels themselves."""
+    found, waiting = set(), list(parents.get(name, ()))
+    while waiting:
+        above = waiting.pop()
+        if above in listed:
+            found.add(above)
+        else:
+            waiting.extend(parents.get(above, ()))
+    return found
+
+
+def _refuse_contradictions(rules: LabelRules, names: tuple[str, ...]) -> None:
+    """Raise InputError where a label can never be true."""
+    if not rules.groups:
+        return
+    never = np.flatnonzero((rules.excluded & (rules.implied.toarray() > 0)).any(axis=1))
+    if never.size:
+        raise InputError(
+            f"Each label must be possible, got rules by which {names[never[0]]!r} never is: it "
+            "implies labels that exclude each other."
+        )
