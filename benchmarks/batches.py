@@ -77,7 +77,9 @@ def load(name: str, folder: Path) -> Data:
     """Return a data set; real ones are ARFF files in the folder."""
     if name in SIMULATED:
         data = ls.make_labelsets(N_SIMULATED, random_state=7, **SIMULATED[name])[0]
-    elif name in ("medical", "cal500"):
+    elif name == "digits":
+        data = ls.load_dataset(name)
+    elif name in ("medical", "cal500", "flags"):
         data = ls.read_dataset(folder / f"{name}.arff.gz")
     else:
         data = ls.load_dataset(name, folder, labels="last20" if name == "enron" else None)

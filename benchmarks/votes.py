@@ -18,7 +18,7 @@ import pandas as pd
 
 import labelsure as ls
 from labelsure.classifiers import VoteSmoothing
-from labelsure.labelsets.rows import take_rows
+from labelsure.labelsets.foreign import take_rows
 
 SETS = ("emotions", "scene", "yeast", "slashdot", "medical", "enron")
 N_TRAIN, N_LABELLED, N_TEST, N_SPLITS = 800, 200, 600, 3

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from labelsure.labelsets.rows import to_names
+from labelsure.labelsets.lists import to_names
 
 
 def main() -> None:

@@ -244,3 +244,15 @@ def capital_against(mean, chunks, share, n_stakes=7):
                     capital *= 1 + stake * (mean - outcome)
             total += capital
     return total + 1 - sum(spent(t + 1) for t in range(len(chunks)))
+
+
+def capital_above(mean, values, n_stakes=7):
+    """What gamblers have who bet that values are above the mean; a tenth is kept."""
+    total = 0.1
+    for k in range(n_stakes):
+        stake = 0.98 / 2**k / max(mean, 0.001)
+        capital = 0.9 / n_stakes
+        for value in values:
+            capital *= 1 + stake * (value - mean)
+        total += capital
+    return total

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.labelsets.rows import codes_of, from_codes
+from labelsure.labelsets.codes import codes_of, from_codes
 
 LEARNERS = {
     "logistic": LogisticRegression(),

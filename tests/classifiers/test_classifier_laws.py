@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.codes import from_codes
 
 TREE = DecisionTreeClassifier(max_depth=3, splitter="random")
 SEEDED_TREE = DecisionTreeClassifier(max_depth=3, random_state=0)

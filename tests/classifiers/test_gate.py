@@ -45,9 +45,24 @@ def test_the_gain_is_that_of_instances_held_out(kind, factor):
     found = kind().fit(dist, Y)
     expected = oracles.paired_interval(gains_by_hand(kind, dist, Y), t.ppf(0.975, 199))
     assert_allclose((found.gain_, found.gain_low_, found.gain_high_), expected, atol=1e-10)
-    if kind is ls.TemperatureScaling:
-        assert found.is_kept_ is bool(expected[1] > 0)
+    assert found.is_kept_ is bool(expected[1] > 0)
     assert found.is_kept_ is (factor == 2.0)
+
+
+@for_each_kind
+def test_given_and_chosen_recalibrations_pass_the_same_gate(kind):
+    """Small gains on few rows, of which some are above one standard error and not above two."""
+    decided = set()
+    for seed in range(30):
+        dist, Y = labelled(60, 1.4 + seed % 2, seed)
+        given = kind().fit(dist, Y)
+        assert given.is_kept_ is bool(given.gain_low_ > 0)
+        if kind is ls.LabelwiseCalibration:
+            chosen = gate.fit_recalibration("auto", [dist], [Y])
+            assert (type(chosen), chosen.is_kept_) == (kind, given.is_kept_)
+        error = (given.gain_ - given.gain_low_) / t.ppf(0.975, 59)
+        decided.add((given.is_kept_, bool(given.gain_ > error)))
+    assert {(True, True), (False, True)} <= decided
 
 
 @for_each_kind
@@ -203,15 +218,15 @@ def test_weights_are_repeated_instances(kind):
     uniforms = np.where(rng.random((60, 1)) < 0.4, rng.random((60, 1)), rng.random((60, 3)))
     truth = (uniforms < p**2).astype(np.int8)
     rows = np.repeat(np.arange(60), weights)
-    repeated = kind._learn([gate.Part(ls.IndependentLabels(p[rows]), truth[rows])])
+    repeated = kind._fit_parameters([gate.Part(ls.IndependentLabels(p[rows]), truth[rows])])
     used = weights > 0
     part = gate.Part(ls.IndependentLabels(p[used]), truth[used], weights[used].astype(float))
     found, expected = (
         kind._apply(part.dist, learned).probabilities()
-        for learned in (kind._learn([part]), repeated)
+        for learned in (kind._fit_parameters([part]), repeated)
     )
     assert_allclose(found, expected, atol=1e-3)
-    without = kind._learn([part._replace(weights=None)])
+    without = kind._fit_parameters([part._replace(weights=None)])
     assert np.abs(kind._apply(part.dist, without).probabilities() - expected).max() > 2e-3
 
 

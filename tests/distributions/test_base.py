@@ -28,7 +28,7 @@ QUESTIONS = {
     "to_frame",
     "plot",
 }
-SIZES = {"n_samples", "n_labels", "label_names", "index", "sparse_rows"}
+SIZES = {"n_samples", "n_labels", "label_names", "index", "rules", "sparse_rows"}
 HELPERS = {"_repr_html_", "_with_index"}
 
 
@@ -80,7 +80,7 @@ def test_the_kinds_are_all_concrete_subclasses():
         if inspect.isclass(getattr(distributions, name))
         and issubclass(getattr(distributions, name), ls.LabelsetDistribution)
     }
-    assert exported == kinds - {"DenseBlocks"} | {"LabelsetDistribution"}
+    assert exported == kinds - {"DenseBlocks", "ValidLabelsets"} | {"LabelsetDistribution"}
     # The labelsets of these are no arrays: `test_sparse_labels.py` compares all their answers.
     sparse = {"SparseIndependentLabels"}
     drawn = {type(strategies.many(kind, 1)).__name__ for kind in strategies.KINDS}

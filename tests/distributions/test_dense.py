@@ -11,7 +11,7 @@ from strategies import probability_rows
 
 import labelsure as ls
 from labelsure._runtime.limits import TIE
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 from labelsure.metrics.registry import METRICS, Metric
 
 

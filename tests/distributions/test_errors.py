@@ -7,7 +7,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import unknown_name
-from labelsure.labelsets.rows import read_rows
+from labelsure.labelsets.reading import read_rows
 from labelsure.metrics.registry import Metric, check_metrics
 
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])

@@ -13,7 +13,8 @@ from strategies import summary_of
 
 import labelsure as ls
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.rows import from_indices, is_sparse
+from labelsure.labelsets.lists import from_indices
+from labelsure.labelsets.sparse import is_sparse
 
 MILLION = 1_000_000
 METRICS = {

@@ -12,7 +12,7 @@ from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.distributions._answers import with_flips
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.labelsets.rows import codes_of, from_codes
+from labelsure.labelsets.codes import codes_of, from_codes
 
 
 def weighted(tp, fp, fn, tn):

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 import labelsure as ls
 from labelsure.errors import InputError
 from labelsure.estimation._shift import compare_means
-from labelsure.estimation.monitoring import Gamblers
+from labelsure.estimation.monitoring import Gamblers, spend
 
 EVERYTHING = random_dist(4000)  # one population: another seed would be another one
 
@@ -116,7 +116,7 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     assert set(changed["alert"][8:]) == {"accuracy"}
     assert (usual["n_labelled"] == 30).all()
     pd.testing.assert_series_equal(usual["bound"], changed["bound"])
-    assert usual["bound"][0] < estimator.compare_estimates()[1].mean()
+    assert usual["bound"][0] == estimator.compare_estimates()[1].mean()
     strict = ls.monitor(
         estimator, later, chunk_size=100, labels=draw_labels(later, Y, 100, 30), bound=0.95
     )
@@ -124,16 +124,21 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     assert strict["accuracy_high"].tolist()[-1] <= 0.95
 
 
-@given(
-    st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array), max_size=6),
-    st.sampled_from([0.0, 0.4, 1.0]),
-    st.sampled_from([0.5, 0.05]),
-)
+CHUNKS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array), max_size=6)
+SHARES = st.sampled_from([0.0, 0.4, 1.0])
+
+
+def bet(chunks, share):
+    """Gamblers after a stream of chunks."""
+    gamblers = Gamblers(share)
+    for t, outcomes in enumerate(chunks, 1):
+        gamblers.bet(outcomes, spend(t))
+    return gamblers
+
+
+@given(CHUNKS, SHARES, st.sampled_from([0.5, 0.05]))
 def test_the_confidence_sequence_is_that_of_the_loop(chunks, share, error):
-    gamblers = Gamblers(share, error)
-    for outcomes in chunks:
-        gamblers.bet(outcomes)
-    bound = gamblers.upper_bound()
+    bound = bet(chunks, share).upper_bound(error)
     below, above = bound - 0.001, min(1.0, bound + 0.001)
     if bound < 1:
         for mean in (bound, above, 1.0):
@@ -143,10 +148,51 @@ def test_the_confidence_sequence_is_that_of_the_loop(chunks, share, error):
         assert min(shown) < (1 + 1e-9) / error
 
 
+@given(CHUNKS, SHARES, st.integers(0, 999))
+def test_capitals_and_their_p_value_are_those_of_the_loop(chunks, share, place):
+    gamblers = bet(chunks, share)
+    capital = oracles.capital_against(place / 1000, chunks, share)
+    assert gamblers.capitals[place] == pytest.approx(capital, rel=1e-9)
+    against = np.full(1000, np.inf)
+    against[place] = 2.0
+    assert gamblers.p_value(against) == pytest.approx(min(1, 0.5 / capital), rel=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["exact", "jaccard"])
+def test_the_p_value_compares_the_stream_with_the_calibration_set(dist, metric):
+    """The largest p-value over one mean of both, each side bounded on a grid of 0.001."""
+    Y = dist.sample(1, random_state=1)[:, 0]
+    judge = ls.AccuracyEstimator(metric).fit(dist[:60], Y[:60])
+    labels = draw_labels(dist[600:], Y[600:] ^ 1, 20, 4)
+    table = ls.monitor(judge, dist[600:660], chunk_size=20, labels={t: labels[t] for t in range(3)})
+    gamblers = Gamblers(judge._share_of_estimates)
+    chunks = []
+    for t in range(3):
+        part, rows = dist[600 + 20 * t : 620 + 20 * t], labels[t][0]
+        values = ls.accuracy(labels[t][1], part[rows].mode(), metric)
+        chunks.append(gamblers.make_outcomes(values, judge.predict(part), rows, seed=t + 1))
+    known = judge.compare_estimates()[1]
+    products = [
+        oracles.capital_against(i / 1000, chunks, judge._share_of_estimates)
+        * oracles.capital_above((i + 1) / 1000, known)
+        for i in range(0, 1000, 10)
+    ]
+    found = table["p_accuracy"].tolist()
+    assert found[-1] >= (1 - 1e-9) / min(products)  # of a tenth of the grid
+    assert found[-1] <= 1.2 / min(products)
+    assert found[0] > found[1] > found[2] > 0
+
+
+def test_the_highest_bound_is_no_alarm_by_itself(dist, estimator):
+    Y = dist[600:700].mode()  # every prediction is right
+    table = ls.monitor(estimator, [dist[600:700]], labels={0: (range(100), Y, 1.0)}, bound=1.0)
+    assert table["alert"].tolist() == ["none"]
+
+
 def test_outcomes_are_unbiased_and_scatter_less():
     # One population: the mean outcome is that of the accuracies, whatever the estimates.
     rng = np.random.default_rng(0)
-    gamblers, found, plain = Gamblers(0.8, 0.05), [], []
+    gamblers, found, plain = Gamblers(0.8), [], []
     for seed in range(400):
         p = rng.uniform(size=200)
         accuracy, rows = (rng.uniform(size=200) < p).astype(float), np.arange(20)
@@ -174,17 +220,20 @@ def test_unchanged_streams_seldom_raise_an_alarm():
 
 
 def test_parts_of_the_error(dist):
-    # 5% are 3 of the limit, 1 of labels and 1 of inputs; without a limit 2.5 and 2.5.
+    # 5% are 4 of labels and 1 of inputs; with a bound 2.5 and 2.5.
     Y = dist.sample(1, random_state=1)[:, 0]
     exact = ls.AccuracyEstimator("exact").fit(dist[:600], Y[:600])
-    labels = {0: (np.arange(100), Y[600:700], 0.5)}
-    table = ls.monitor(exact, [dist[600:800]], labels=labels)
-    n_right = round(exact.calibration_.accuracy("exact", 1.0).sum())
-    assert table["bound"][0] == pytest.approx(oracles.binomial_bound(n_right, 600, 0.03))
-    assert table["p_limit"][0] == pytest.approx(0.01 * oracles.spent(1))
-    given = ls.monitor(exact, [dist[600:800]], labels=labels, bound=0.2)
-    assert given["p_limit"][0] == pytest.approx(0.025 * oracles.spent(1))
-    assert given["accuracy_high"][0] < table["accuracy_high"][0]
+    for bound, parts in ((None, (0.01, 0.04)), (0.5, (0.025, 0.025))):
+        alerts = set()
+        for n_wrong in (0, 90):
+            truth = dist[600:700].mode()
+            truth[:n_wrong, 0] ^= 1
+            labels = {0: (np.arange(100), truth, 0.5)}
+            row = ls.monitor(exact, [dist[600:800]], labels=labels, bound=bound).iloc[0]
+            assert row["p_limit"] == pytest.approx(parts[0] * oracles.spent(1))
+            assert (row["alert"] == "accuracy") == (row["p_accuracy"] <= parts[1])
+            alerts.add(row["alert"])
+        assert alerts == {"none", "accuracy"}
 
 
 def test_labels_of_two_classes_are_classes():

@@ -13,7 +13,8 @@ from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
 from labelsure.estimation._accuracy_model import LabelsetFrequencies
-from labelsure.labelsets.rows import from_indices, is_sparse
+from labelsure.labelsets.lists import from_indices
+from labelsure.labelsets.sparse import is_sparse
 
 N_LABELS = 100_000
 N_LISTED = 15

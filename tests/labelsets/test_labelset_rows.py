@@ -9,26 +9,23 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, lil_array
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import (
-    StackedLabelsets,
-    abbreviate_names,
-    check_label_names,
-    codes_of,
+from labelsure.labelsets.codes import codes_of, row_keys
+from labelsure.labelsets.counts import (
     count_labels,
     count_shared,
     differing_rows,
-    from_indices,
-    is_sparse,
-    make_sparse,
     no_labels,
-    read_rows,
-    refuse_other_labels,
-    row_keys,
-    show_names,
     stack_rows,
-    to_indices,
-    to_names,
 )
+from labelsure.labelsets.label_names import (
+    abbreviate_names,
+    check_label_names,
+    refuse_other_labels,
+    show_names,
+)
+from labelsure.labelsets.lists import from_indices, to_indices, to_names
+from labelsure.labelsets.reading import read_rows
+from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
 
 pairs = st.tuples(st.integers(0, 5), st.integers(1, 9)).flatmap(
     lambda shape: st.tuples(

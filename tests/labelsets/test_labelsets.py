@@ -11,19 +11,18 @@ from scipy import sparse
 from strategies import labelset_rows
 
 from labelsure.errors import InputError
-from labelsure.labelsets.names import read_labelsets
-from labelsure.labelsets.rows import (
+from labelsure.labelsets.codes import (
     MAX_INTEGER_LABELS,
-    check_label_names,
-    check_label_order,
     code_keys,
     codes_of,
     fill_with_lowest,
     from_codes,
-    names_in,
-    read_rows,
-    to_names,
 )
+from labelsure.labelsets.foreign import names_in
+from labelsure.labelsets.label_names import check_label_names, check_label_order
+from labelsure.labelsets.lists import to_names
+from labelsure.labelsets.names import read_labelsets
+from labelsure.labelsets.reading import read_rows
 
 SIZES = (1, 2, 7, 8, 9, 62, 63, 64, 65, 100)
 

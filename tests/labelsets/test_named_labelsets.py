@@ -14,6 +14,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import (
     GivenLabelsets,
     NamedLabelsets,
@@ -21,7 +22,6 @@ from labelsure.labelsets.names import (
     align_rows,
     read_labelsets,
 )
-from labelsure.labelsets.rows import index_of
 
 NAMES = ("ant", "bee", "cat")
 ROWS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]], dtype=np.int8)

@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
 import labelsure as ls
-from labelsure.labelsets.rows import to_names
+from labelsure.labelsets.lists import to_names
 
 NAMES = ["a", "b", "c"]
 INDEX = pd.Index([f"r{i}" for i in range(900)], name="id")

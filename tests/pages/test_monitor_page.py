@@ -33,12 +33,13 @@ def make_table(alerts, labelled=0, bound=np.nan):
             0.65,
             0.8,
             bound,
+            0.3,
             kind,
         )
         for k, kind in enumerate(alerts)
     ]
     table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS))
-    table.attrs = {"quantity": "mean F1", "level": 0.95, "error": 0.05}
+    table.attrs = {"quantity": "mean F1", "level": 0.95, "error": 0.05, "limit": ""}
     return table
 
 

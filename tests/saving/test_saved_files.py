@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import saved_files as sf
+import scipy.sparse
 import sklearn
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -29,7 +30,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 import labelsure as ls
@@ -194,16 +195,50 @@ def test_a_vector_of_classes(path):
     assert ls.load(path).predict(sf.X).tolist() == model.predict(sf.X).tolist()
 
 
-def test_a_sparse_matrix_inside(path):
-    needed = ["scipy.sparse._csr.csr_matrix"]
-    model = ls.AccuracyAwareClassifier(
-        KNeighborsClassifier(algorithm="brute"), target=0.2, cv=0.5, random_state=0
-    ).fit(csr_matrix(sf.X), sf.Y)
+@pytest.mark.parametrize("container", [csr_matrix, csr_array, csc_matrix, csc_array])
+def test_sparse_values_inside_need_no_trust(container, path):
+    X = container(sf.X)
+    learner = make_pipeline(MaxAbsScaler(), KNeighborsClassifier(algorithm="brute"))
+    model = ls.AccuracyAwareClassifier(learner, target=0.2, cv=0.5, random_state=0).fit(X, sf.Y)
     model.save(path)
-    with pytest.raises(ls.DataError, match="csr_matrix"):
-        ls.load(path)
-    found = ls.load(path, trust=needed).predict_accuracy(csr_matrix(sf.X))
-    np.testing.assert_array_equal(found, model.predict_accuracy(csr_matrix(sf.X)))
+    found = ls.load(path).predict_accuracy(X)
+    np.testing.assert_array_equal(found, model.predict_accuracy(X))
+
+
+def test_sparse_coefficients_need_no_trust(path):
+    model = ls.BinaryRelevance(LogisticRegression()).fit(sf.X, sf.Y)
+    for learner in model.estimators_:
+        learner.sparsify()
+    model.save(path)
+    assert issparse(ls.load(path).estimators_[0].coef_)
+    np.testing.assert_array_equal(ls.load(path).predict_proba(sf.X), model.predict_proba(sf.X))
+
+
+@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dia"])
+@pytest.mark.parametrize("container", ["array", "matrix"])
+def test_sparse_matrices_of_every_format(kind, container, path):
+    values = np.eye(4, 6) + np.eye(4, 6, 2)
+    model = ls.BinaryRelevance().fit(sf.X, sf.Y)
+    model.extra = getattr(scipy.sparse, f"{kind}_{container}")(values)
+    model.save(path)
+    found = ls.load(path).extra
+    assert type(found) is type(model.extra)
+    np.testing.assert_array_equal(found.toarray(), values)
+
+
+def test_models_that_deflate_shrinks_too_much_are_stored(path):
+    """What `save` writes, `load` takes: 500 times the size of the file."""
+    model = ls.BinaryRelevance().fit(sf.X, sf.Y)
+    model.extra = bytearray(10**6)  # ten bytes in memory for each
+    model.save(path)
+    assert path.stat().st_size > 10**6
+    assert ls.load(path).extra == model.extra
+    with pytest.raises(ls.TooLargeError, match="`max_bytes`"):
+        ls.load(path, max_bytes=10**6)
+    assert ls.load(path, max_bytes=10**8).extra == model.extra
+    for wrong in (0, 1.5, True):
+        with pytest.raises(ls.InputError, match="`max_bytes`"):
+            ls.load(path, max_bytes=wrong)
 
 
 def test_what_the_file_says_of_itself(path):

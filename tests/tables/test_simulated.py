@@ -10,7 +10,7 @@ from oracles_datasets import chain_probability
 from scipy import stats
 
 import labelsure as ls
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 from labelsure.tables import datasets
 
 

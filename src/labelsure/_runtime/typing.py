@@ -17,7 +17,7 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Labelsets = NDArray[np.int8]
 """Zeros and ones, the last axis running over the labels. Of very many labels a
-`scipy.sparse.csr_array` of ones, which is no array to mypy: `labelsets.rows` answers for both."""
+`scipy.sparse.csr_array` of ones, which is no array to mypy: `labelsets` has functions of both."""
 
 Rows = slice | Indices
 """What picks some instances of a batch."""

@@ -58,6 +58,17 @@ from labelsure.distributions._probabilities import (
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name, warn
 from labelsure.labelsets.answers import are_answers, are_scores, read_scores
+from labelsure.labelsets.codes import from_codes
+from labelsure.labelsets.foreign import (
+    as_table,
+    count_axes,
+    count_rows,
+    index_of,
+    names_in,
+    refuse_masked,
+    take_rows,
+)
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import (
     GivenLabelsets,
     check_weights,
@@ -66,19 +77,8 @@ from labelsure.labelsets.names import (
     match_labels,
     order_columns,
 )
-from labelsure.labelsets.rows import (
-    as_table,
-    check_shape,
-    count_axes,
-    count_rows,
-    from_codes,
-    index_of,
-    is_sparse,
-    names_in,
-    refuse_masked,
-    show_names,
-    take_rows,
-)
+from labelsure.labelsets.reading import check_shape
+from labelsure.labelsets.sparse import is_sparse
 
 N_LOGITS = 20
 """From so many logits within [0, 1] on there is a warning: 0 of 516 batches of 30 rows had it."""

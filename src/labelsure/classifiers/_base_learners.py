@@ -38,8 +38,8 @@ from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._probabilities import clip_certain
 from labelsure.errors import InputError
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some
-from labelsure.labelsets.rows import show_names
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""

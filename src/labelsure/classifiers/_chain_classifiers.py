@@ -37,7 +37,8 @@ from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.labelsets.rows import check_label_order, from_codes
+from labelsure.labelsets.codes import from_codes
+from labelsure.labelsets.label_names import check_label_order
 
 
 class BinaryRelevance(LabelsetClassifier):

@@ -21,7 +21,7 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions.candidates import log
-from labelsure.labelsets.rows import code_keys
+from labelsure.labelsets.codes import code_keys
 from labelsure.labelsets.weighted import WeightedLabelsets
 
 N_FOLDS = 5

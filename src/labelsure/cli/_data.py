@@ -74,7 +74,7 @@ def fetch(given: Given) -> None:
 
 
 def _describe(data: Dataset, as_json: bool) -> None:
-    from labelsure.labelsets.rows import show_names
+    from labelsure.labelsets.label_names import show_names
 
     described: dict[str, Any] = {
         "name": data.name,
@@ -130,7 +130,7 @@ def _digits() -> dict[str, Any]:
     from sklearn.preprocessing import StandardScaler
 
     import labelsure as ls
-    from labelsure.labelsets.rows import to_names
+    from labelsure.labelsets.lists import to_names
 
     data = ls.load_dataset("digits")
     train, test = ls.split_dataset(data, 0.4, random_state=0)

@@ -11,7 +11,6 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._probabilities import as_floats
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import read_rows
 
@@ -102,8 +101,8 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
             f"{low if low < 0 else high:g}. Pass a distribution, or calibrate the scores."
         )
     labels, first = _find_first(marginals, k)
-    if isinstance(dist, SparseIndependentLabels):
-        first[labels == NOT_LISTED] = dist.floor
+    if isinstance(dist, LabelsetDistribution):
+        first[labels == NOT_LISTED] = dist._floor
     return np.asarray(first.sum(axis=1) / k)
 
 
@@ -129,10 +128,8 @@ def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
 
 def _read_scores(scores: Any) -> Any:
     """Return an (n, L) array of numbers, or a CSR array in canonical form."""
-    if isinstance(scores, SparseIndependentLabels):
-        return scores.listed_marginals()
     if isinstance(scores, LabelsetDistribution):
-        return scores.marginals()
+        return scores._listed_marginals()
     is_sparse = sparse.issparse(scores)
     if is_sparse:
         read = sparse.csr_array(scores, dtype=np.float64, copy=True)

@@ -21,7 +21,6 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.names import NamedLabelsets
 from labelsure.labelsets.rows import OPEN, make_sparse, to_names
@@ -323,8 +322,8 @@ def _take_mode(dist: LabelsetDistribution, metric: Metric, empty: float) -> Deci
 
 
 def _take_majority(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    if isinstance(dist, SparseIndependentLabels):
-        return (dist.listed_marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
+    if dist.sparse_rows:
+        return (dist._listed_marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
     return _decide_each_label(dist.marginal_bounds())
 
 

@@ -15,6 +15,7 @@ from labelsure.labelsets.rows import is_sparse, stack_rows
 
 if TYPE_CHECKING:
     from labelsure.distributions._base import LabelsetDistribution
+    from labelsure.distributions._labelset_table import LabelsetTable
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,25 @@ class Support:
 
 Known: TypeAlias = "Support | LabelsetDistribution"
 """What decisions go by: the labelsets that are known, or a distribution that knows all."""
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Votes for labelsets, alone or beside a probability of each label from another source.
+
+    Parameters
+    ----------
+    table
+        A `LabelsetTable` of the shares of the votes.
+    n_votes
+        (n,) number of votes.
+    prior
+        (n, L) P(y_j = 1) of the other source; None where there is none.
+    """
+
+    table: LabelsetTable
+    n_votes: Floats
+    prior: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from labelsure.distributions._answers import (
     Known,
     Summary,
     TopLabelsets,
+    Votes,
     as_guesses,
     each_guess,
 )
@@ -159,6 +160,11 @@ class LabelsetDistribution(ABC):
     """
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
+    _is_independent = False  # whether labels are independent given x
+    _has_conditionals = False  # whether it is made of P(y_j = 1) given earlier labels, and x
+    _has_engines = False  # whether `with_engine` changes how it is computed
+    _lists_labelsets = False  # whether all labelsets but those listed have probability 0
+    _floor = 0.0  # probability of each label that is not listed, where labelsets are sparse
 
     def __init__(self, n_samples: int, n_labels: int, label_names: Names = None) -> None:
         self._n_samples = n_samples
@@ -585,6 +591,14 @@ class LabelsetDistribution(ABC):
 
     def _support(self, metric: Metric) -> Iterator[tuple[Indices, Known]] | None:
         """Return what decisions go by, some instances at a time; None for the distribution."""
+        return None
+
+    def _listed_marginals(self) -> Any:
+        """Return P(y_j = 1), (n, L); where labelsets are sparse, the listed ones, sparse."""
+        return self._marginals()
+
+    def _votes(self) -> Votes | None:
+        """Return the votes that the distribution was made of; None where there are none."""
         return None
 
     def _members(self) -> list[LabelsetDistribution] | None:

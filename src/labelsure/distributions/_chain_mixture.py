@@ -141,6 +141,9 @@ class ChainMixture(Mixture):
     array([0.44])
     """
 
+    _has_conditionals = True
+    _has_engines = True
+
     def __init__(
         self,
         chains: Sequence[Chain],

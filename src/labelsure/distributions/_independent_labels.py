@@ -34,6 +34,7 @@ FLIP_BYTES = 128
 class Independent(LabelsetDistribution):
     """Closed forms of independent labels, for dense and for sparse marginals."""
 
+    _is_independent = True
     _p: Any
     _logits: Any = None
 

@@ -13,7 +13,7 @@ from scipy.special import digamma
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
+from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, Votes, each_guess
 from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
@@ -123,6 +123,8 @@ class LabelsetTable(LabelsetDistribution):
     >>> dist.marginals()
     array([[1.  , 0.75]])
     """
+
+    _lists_labelsets = True
 
     _estimator = ""  # of the entropy, where the table was made from draws
     _n_votes: Floats | None = None  # (n,) how many votes each instance has, where it has votes
@@ -303,6 +305,9 @@ class LabelsetTable(LabelsetDistribution):
 
     def _mode(self) -> Labelsets:
         return self._top(1).labelsets[:, 0]
+
+    def _votes(self) -> Votes | None:
+        return None if self._n_votes is None else Votes(self, self._n_votes)
 
     def _top(self, k: int) -> TopLabelsets:
         labelsets, probabilities = self._known.top(k)

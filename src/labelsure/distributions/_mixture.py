@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.special import logsumexp, xlogy
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets
+from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, Votes
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -198,6 +199,10 @@ class SmoothedTable(Mixture):
     @property
     def _share(self) -> Floats:
         return self._weights[:, 1]
+
+    def _votes(self) -> Votes | None:
+        votes = self._table._votes()
+        return None if votes is None else replace(votes, prior=self._rest.marginals())
 
     # Quantities that depend on which labelsets are in the table.
 

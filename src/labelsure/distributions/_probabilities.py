@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import is_sparse, refuse_masked
+from labelsure.labelsets.foreign import refuse_masked
+from labelsure.labelsets.sparse import is_sparse
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""

@@ -206,6 +206,9 @@ class SparseIndependentLabels(Independent):
         """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
+    def _listed_marginals(self) -> csr_array:
+        return self.listed_marginals()
+
     def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
         return self.listed.match(Y)
 

@@ -260,6 +260,8 @@ class TrellisDistribution(LabelsetDistribution):
     array([[0, 0]], dtype=int8)
     """
 
+    _has_conditionals = True
+
     def __init__(
         self,
         conditionals: Iterable[Any],

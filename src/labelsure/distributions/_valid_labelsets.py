@@ -68,7 +68,7 @@ class ValidLabelsets(LabelsetDistribution):
             marginals[rows] = np.minimum(sums, 1.0)
         return marginals
 
-    def places_of(self, Y: Labelsets) -> Indices:
+    def _places_of(self, Y: Labelsets) -> Indices:
         """Places of labelsets in the list, -1 of those that are not listed, (n,)."""
         keys, wanted = row_keys(self._labelsets), row_keys(Y)
         order = np.argsort(keys, kind="stable")
@@ -76,7 +76,7 @@ class ValidLabelsets(LabelsetDistribution):
         return np.where(keys[place] == wanted, place, -1)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        places = self.places_of(Y)
+        places = self._places_of(Y)
         found = np.full(len(self), -np.inf)
         for rows, logs in self._blocks():
             found[rows] = logs[np.arange(len(logs)), places[rows]]

@@ -25,14 +25,10 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation.score_table import LOG_FREQUENCY, MIX, ScoreTable
+from labelsure.labelsets.codes import row_keys
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import (
-    is_sparse,
-    make_sparse,
-    refuse_other_labels,
-    row_keys,
-    sparse_ones,
-)
+from labelsure.labelsets.sparse import is_sparse, make_sparse, sparse_ones
 from labelsure.metrics.clusters import sum_by_cluster
 from labelsure.metrics.registry import Metric
 

@@ -21,7 +21,9 @@ from labelsure.classifiers._adapters import ProbabilityWarning
 from labelsure.classifiers.recalibration import mean_interval
 from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import differing_rows, is_sparse, show_names
+from labelsure.labelsets.counts import differing_rows
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.sparse import is_sparse
 from labelsure.metrics.registry import Metric, accuracy
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import refuse_other_labels, show_names
+from labelsure.labelsets.label_names import refuse_other_labels, show_names
 from labelsure.metrics.clusters import design_effect, sum_by_cluster
 from labelsure.metrics.registry import check_level
 

@@ -12,8 +12,8 @@ from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.plots import plot_reliability
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import read_vector
-from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import wilson_interval
 from labelsure.metrics.registry import check_level
 

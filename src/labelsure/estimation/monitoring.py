@@ -13,6 +13,12 @@ a bet pays. One begins at each chunk t with a part w_t of the capital, for each 
 the mean accuracy is never below c, the sum of all capitals is a supermartingale from 1, which
 reaches 1 / error with a chance of at most `error` (Ville). Late gamblers have not lost what early
 ones lost before the accuracy fell.
+
+**Both samples.** Without a given bound, "the stream is as accurate as the calibration set" is true
+of an unknown mean c. Capital against c from the calibration set (bets that its mean is above c)
+times that from the stream (below c) is at most 1 on average if c is the mean of both, so that an
+alarm at the first time when the product reaches 1 / error for every c has a chance of at most
+`error`. A fixed lower limit of c would count the uncertainty of the calibration set twice.
 """
 
 from __future__ import annotations
@@ -42,14 +48,13 @@ from labelsure.estimation._shift import (
     warn_of_chosen_rows,
 )
 from labelsure.estimation.score_table import keep_marginals
-from labelsure.metrics.mean_tests import MEAN_TESTS
-from labelsure.metrics.registry import EXACT, check_empty, get_metric
+from labelsure.metrics.registry import check_empty, get_metric
 
 N_MOVED = 3  # columns that are named
 
 COLUMNS = [
     *("chunk", "n_samples", "estimated", "low", "high", "p_value", "p_limit", "moved"),
-    *("n_labelled", "accuracy", "accuracy_high", "bound", "alert"),
+    *("n_labelled", "accuracy", "accuracy_high", "bound", "p_accuracy", "alert"),
 ]
 
 ALERTS = {
@@ -58,11 +63,12 @@ ALERTS = {
     (False, True): "accuracy",
     (True, True): "inputs and accuracy",
 }
-"""By whether the p-value is below its limit, and whether the bound of accuracy is crossed."""
+"""By whether the p-values of inputs and of accuracy are below their limits."""
 
-N_STEPS = 1000  # of the means that gamblers bet against: 0.001, 0.002, ..., 1
+N_STEPS = 1000  # of the means that gamblers bet against: 0, 0.001, ..., 1
 STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that an outcome of the worst kind takes
-LIMIT_PARTS = 3  # of the error, for 1 of inputs and 1 of labels, which are tested far out anyway
+LABEL_PARTS = 4  # of the error, for 1 of inputs, where labels are compared with calibration rows
+STAKED = 0.9  # of the capital that bets on calibration rows
 MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
 
 
@@ -98,14 +104,14 @@ def monitor(
         with the positions of the rows, their truth, and the probability with which each row of the
         chunk was drawn: the same for all, fixed before anyone saw them.
     bound
-        Mean accuracy that is acceptable. None means a lower confidence limit of the accuracy on the
-        calibration set.
+        Mean accuracy that is acceptable. None means that of the calibration set, whose sampling
+        error the test then includes.
     reference
         A batch of usual rows that inputs are compared with; None means the calibration set. A
         cross-fitted model needs one.
     error
-        Probability that an unchanged stream ever raises an alarm. Inputs, labels and, without a
-        `bound`, the limit of calibration accuracy get parts of 1, 1 and 3.
+        Probability that an unchanged stream ever raises an alarm. Inputs and labels get equal
+        parts, without a `bound` parts of 1 and 4.
     level
         Confidence level of the interval from `low` to `high`.
 
@@ -121,7 +127,9 @@ def monitor(
           together; what it must be below for an alarm is `p_limit`; `moved` names the columns that
           differ most then;
         - `n_labelled`; `accuracy`, the prediction-powered mean of this chunk's labelled rows;
-          `accuracy_high`, a confidence sequence: mean accuracy has fallen below it; and `bound`;
+          `accuracy_high`, a confidence sequence: mean accuracy has fallen below it; `bound`, or the
+          mean accuracy of the calibration set; and `p_accuracy`, the p-value of "mean accuracy is
+          not below that", valid at every time;
         - `alert`: "none", "inputs", "accuracy" or "inputs and accuracy".
 
     See Also
@@ -149,10 +157,10 @@ def monitor(
     >>> rows = rng.choice(300, 60, replace=False)
     >>> labels = {1: (rows, Y[900:][rows], 0.2)}
     >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
-    >>> table[["estimated", "p_value", "accuracy", "accuracy_high", "bound", "alert"]].round(2)
-       estimated  p_value  accuracy  accuracy_high  bound   alert
-    0       0.57      1.0       NaN            1.0   0.53    none
-    1       0.29      0.0      0.35            0.6   0.53  inputs
+    >>> table[["estimated", "p_value", "accuracy", "bound", "p_accuracy", "alert"]].round(2)
+       estimated  p_value  accuracy  bound  p_accuracy   alert
+    0       0.57      1.0       NaN   0.56        1.00    none
+    1       0.29      0.0      0.35   0.56        0.12  inputs
     """
     judge, known = _read_reference(reference, estimator)
     if known is None and not labels:
@@ -166,16 +174,16 @@ def monitor(
             "`labels` must be a dict with (rows, Y_true, probability) for chunks, got a "
             f"{type(labels).__name__}."
         )
-    labelled = dict(labels or {})
-    n_parts = (known is not None) + bool(labelled)
+    labelled, against, limit = dict(labels or {}), np.ones(N_STEPS), ""
+    label_parts = bool(labelled) * (LABEL_PARTS if bound is None else 1)
+    part = read_number(error, "error", 0, 1, ends="()") / ((known is not None) + label_parts)
     if bound is not None:
-        read_number(bound, "bound", 0, 1)
+        n_below = int(read_number(bound, "bound", 0, 1) * N_STEPS)
+        against[: min(n_below, N_STEPS - 1)] = np.inf
     elif labelled:
-        n_parts += LIMIT_PARTS
-    part = read_number(error, "error", 0, 1, ends="()") / n_parts
-    if bound is None and labelled:
-        bound = _limit_calibration(judge, LIMIT_PARTS * part)
-    gamblers, views, rows = Gamblers(judge._share_of_estimates, part), list[Any](), []
+        limit = "that of the calibration set, "
+        bound, against = _bet_on_calibration(judge)
+    gamblers, views, rows = Gamblers(judge._share_of_estimates), list[Any](), []
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
@@ -194,11 +202,14 @@ def monitor(
             excesses.append(rank_excess(estimated, places))
             outcomes = gamblers.make_outcomes(values, estimated, places, seed=number)
             n_labelled, accuracy = len(places), float(outcomes.mean())
-            gamblers.bet(outcomes)
-        high = gamblers.upper_bound()
-        crossed = (p_value < p_limit, bound is not None and high <= bound)
+            gamblers.bet(outcomes, float(spend(len(excesses) - 1)))
+        high, p_accuracy = np.nan, np.nan
+        if labels:
+            high = gamblers.upper_bound(label_parts * part)
+            p_accuracy = gamblers.p_value(against)
+        crossed = (p_value < p_limit, p_accuracy <= label_parts * part)
         of_inputs = (found.mean, found.low, found.high, p_value, p_limit, moved)
-        of_labels = (n_labelled, accuracy, high if labels else np.nan, bound)
+        of_labels = (n_labelled, accuracy, high, bound, p_accuracy)
         rows.append((name, found.n_samples, *of_inputs, *of_labels, ALERTS[crossed]))
     if labelled:
         raise InputError(
@@ -207,6 +218,7 @@ def monitor(
     warn_of_chosen_rows(excesses)
     found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
     found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
+    found_table.attrs["limit"] = limit
     return found_table
 
 
@@ -241,7 +253,7 @@ class MonitorTable(pd.DataFrame):
         first = alarms[alarms["alert"].str.contains(kind)].iloc[0]
         what, advice = "inputs are not like the calibration set", ADVICE[kind]
         if kind == "accuracy":
-            what = f"{quantity} has fallen below {first['bound']:.3f}"
+            what = f"{quantity} has fallen below {self.attrs['limit']}{first['bound']:.3f}"
         elif self["n_labelled"].any():
             advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
         return [f"Alarm: {what}, first in chunk {_name(first['chunk'])}.", advice, latest]
@@ -297,15 +309,14 @@ def spend(number: Any) -> Any:
 
 
 class Gamblers:
-    """Capitals of those who bet that mean accuracy is below 0.001, 0.002, ..., 1."""
+    """Capitals of those who bet that mean accuracy is below 0, 0.001, ..., 1."""
 
-    def __init__(self, share: float, error: float) -> None:
-        self._share, self._goal = share, 1 / error
-        self._means = np.arange(1, N_STEPS + 1)[:, np.newaxis] / N_STEPS
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._means = np.arange(N_STEPS + 1)[:, np.newaxis] / N_STEPS
         # Outcomes are at most 1 + share: that is what a bet on mean c can lose at worst.
         self._stakes = STAKES / np.maximum(1 + share - self._means, 1 / N_STEPS)
-        self._capitals = np.zeros_like(self._stakes)
-        self._n_chunks, self._unspent = 0, 1.0
+        self._capitals, self._unspent = np.zeros_like(self._stakes), 1.0
 
     def make_outcomes(self, accuracy: Floats, estimated: Floats, rows: Any, seed: int) -> Floats:
         """Return an unbiased outcome of each labelled row of a chunk, independent of the others."""
@@ -318,21 +329,33 @@ class Gamblers:
         # The block's mean is uncertain, too: its estimate counts for the less.
         return accuracy - self._share * size / (size + 1) * (estimated[rows] - blocks)
 
-    def bet(self, outcomes: Floats) -> None:
-        """Begin with a part of the capital at this chunk, and bet all capitals on its outcomes."""
-        self._n_chunks += 1
-        part = spend(self._n_chunks)
+    def bet(self, outcomes: Floats, part: float) -> None:
+        """Begin with a part of the capital, and bet all that has begun on these outcomes."""
         self._unspent -= part
         self._capitals += part
         for outcome in outcomes:
             self._capitals *= 1 + self._stakes * (self._means - outcome)
-        np.minimum(self._capitals, 1e100, out=self._capitals)  # enough for any error
+            np.minimum(self._capitals, 1e100, out=self._capitals)  # enough for any error
 
-    def upper_bound(self) -> float:
+    @property
+    def capitals(self) -> Floats:
+        """Capital against each mean, (1001,): at most 1 on average if the mean is not below it."""
+        return self._capitals.mean(axis=1) + self._unspent
+
+    def upper_bound(self, error: float) -> float:
         """Return the lowest mean from which on all are shown to be too high, 1 if none is."""
-        is_shown = self._capitals.mean(axis=1) + self._unspent >= self._goal
+        is_shown = self.capitals[1:] >= 1 / error
         n_shown = N_STEPS if is_shown.all() else int(np.argmin(is_shown[::-1]))
         return (N_STEPS - n_shown + 1) / N_STEPS if n_shown else 1.0
+
+    def p_value(self, against: Floats) -> float:
+        """Return the p-value that accuracy has not fallen, valid at every time.
+
+        The mean before is in one of the intervals [0, 0.001], ..., [0.999, 1]. If it is in
+        interval i, then `against[i]`, (1000,), is at most 1 on average, as is the capital against
+        the interval's lower end.
+        """
+        return float(min(1.0, 1 / (self.capitals[:-1] * against).min()))
 
 
 def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
@@ -371,18 +394,21 @@ def _read_labels(
     return places, get_metric(judge.metric).values(*counts, empty=check_empty(judge.empty))
 
 
-def _limit_calibration(judge: Any, error: float) -> float:
-    """Return a lower confidence limit of the mean accuracy on the calibration set."""
+def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
+    """Return mean accuracy of the calibration set, and capital of bets that it is above a mean.
+
+    Against each of 0.001, ..., 1, (1000,). That accuracy is above c is that 1 - accuracy is below
+    1 - c.
+    """
     if not judge.can_compare:
         raise InputError(
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
     accuracy = judge.compare_estimates()[1][judge.independent_rows()]
-    is_exact = get_metric(judge.metric) == EXACT
-    outcomes = make_generator(0).permutation(accuracy)  # rows of a file may be sorted
-    limit = MEAN_TESTS["exact"]["binary" if is_exact else "bounded"].lower_bound(outcomes, error)
-    return float(limit)
+    gamblers = Gamblers(0.0)
+    gamblers.bet(1 - accuracy, STAKED)
+    return float(accuracy.mean()), gamblers.capitals[:-1][::-1]
 
 
 def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:

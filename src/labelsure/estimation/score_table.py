@@ -26,7 +26,6 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
@@ -566,11 +565,9 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
     wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
     """
-    if isinstance(dist, SparseIndependentLabels):
-        return dist.listed_marginals()
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
-    return dist.marginals()
+    return dist._listed_marginals()
 
 
 def largest_marginals(dist: LabelsetDistribution) -> Floats:
@@ -578,8 +575,7 @@ def largest_marginals(dist: LabelsetDistribution) -> Floats:
 
     Each of very many labels by itself is too rare to say anything of a batch.
     """
-    assert isinstance(dist, SparseIndependentLabels)
-    listed = dist.listed_marginals()
+    listed = dist._listed_marginals()
     n_listed = count_labels(listed)
     instance = np.repeat(np.arange(len(dist)), n_listed)
     order = np.lexsort((-listed.data, instance))

@@ -14,7 +14,7 @@ from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.metrics.registry import Metric, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from labelsure._runtime.arguments import read_choice, read_number, read_whole_nu
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
-from labelsure.distributions._independent_labels import Independent, IndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
 from labelsure.errors import InputError
@@ -518,8 +518,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
 
     def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         dist = check_distribution(dist)._with_dense_rows()
-        if isinstance(dist, LabelsetTable) and self.score == "probability":
-            return mix_votes(dist, INDEPENDENT_SHARE)._with_index(dist.index)
+        if dist._lists_labelsets and self.score == "probability":
+            return mix_votes(cast(LabelsetTable, dist), INDEPENDENT_SHARE)._with_index(dist.index)
         return dist
 
     def _score(self, source: LabelsetDistribution, truth: Labelsets) -> Floats:
@@ -554,7 +554,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         mean = float(found.n_labelsets.mean())
         more = "" if found.is_counted.all() else "at least "
         said = f"On average regions hold {more}{mean:,.1f} labelsets."
-        if mean <= FEW or not isinstance(source, Independent):
+        if mean <= FEW or not source._is_independent:
             return said
         return (
             f"{said} They are large because labels are independent given the input here: chains, "

@@ -3,7 +3,7 @@
 May depend on `_kernels`, `_runtime` and `errors`. Every labelset that a user passes enters here.
 """
 
+from labelsure.labelsets.lists import from_indices, to_indices, to_names
 from labelsure.labelsets.names import NamedLabelsets, read_labelsets
-from labelsure.labelsets.rows import from_indices, to_indices, to_names
 
 __all__ = ["NamedLabelsets", "from_indices", "read_labelsets", "to_indices", "to_names"]

@@ -19,8 +19,9 @@ import numpy as np
 from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
+from labelsure.labelsets.foreign import as_table, index_of
+from labelsure.labelsets.label_names import check_label_names
 from labelsure.labelsets.names import list_some, lists_names
-from labelsure.labelsets.rows import as_table, check_label_names, index_of
 
 if TYPE_CHECKING:
     import pandas as pd

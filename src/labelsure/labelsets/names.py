@@ -1,4 +1,4 @@
-"""The door for labelsets: frames, names, lists; put in order by label name and by row.
+"""Input validation and alignment of labelsets: tables, lists of names, index and columns.
 
 Whatever a truth or a prediction comes as, `read_labelsets` returns a batch: rows of zeros and ones
 with the names and the index that came along. `align_labelsets` puts labelsets into the order of a
@@ -19,19 +19,11 @@ from numpy.typing import NDArray
 from labelsure._runtime.notebook import N_ROWS, count, list_names, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.rows import (
-    as_table,
-    check_label_names,
-    check_shape,
-    from_indices,
-    index_of,
-    is_sparse,
-    make_sparse,
-    names_in,
-    read_rows,
-    refuse_masked,
-    to_names,
-)
+from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_masked
+from labelsure.labelsets.label_names import check_label_names
+from labelsure.labelsets.lists import from_indices, to_names
+from labelsure.labelsets.reading import check_shape, read_rows
+from labelsure.labelsets.sparse import is_sparse, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +56,7 @@ class NamedLabelsets:
     labelsets
         (n, L) zeros and ones, which `numpy.asarray` gives; sparse for very many labels.
     label_names
-        One for each column; None where nobody named them.
+        One for each column; None where columns have no names.
     index
         One entry for each row; None where rows are only counted.
 
@@ -196,7 +188,7 @@ def read_labelsets(
 
 @dataclass(frozen=True)
 class GivenLabelsets:
-    """Labelsets as somebody passed them, before it is known in which order they are wanted.
+    """Parsed label input, not yet aligned to label names.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
-from labelsure.labelsets.rows import code_keys, fill_with_lowest
+from labelsure.labelsets.codes import code_keys, fill_with_lowest
 
 
 @dataclass(frozen=True, eq=False)

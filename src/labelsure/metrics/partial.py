@@ -11,6 +11,9 @@ import numpy as np
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import refuse_masked
+from labelsure.labelsets.label_names import check_label_names
+from labelsure.labelsets.lists import to_names
 from labelsure.labelsets.names import (
     align_labelsets,
     check_sep,
@@ -18,7 +21,7 @@ from labelsure.labelsets.names import (
     take_rows,
     wrong_index,
 )
-from labelsure.labelsets.rows import OPEN, check_label_names, refuse_masked, to_names
+from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.registry import Counts, MetricLike, check_empty, check_metrics, get_metric
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from labelsure.classifiers.recalibration import (
     fit_recalibration,
 )
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.errors import LabelsureError, warn
 from labelsure.estimation._accuracy_model import LabelsetFrequencies
 from labelsure.estimation._diagnostics import (
@@ -98,7 +97,7 @@ class CalibrationRows:
     def cut_for_cache(self) -> Iterator[CalibrationRows]:
         """Yield rows of chains a few at a time, whose joints stay in the processor's cache."""
         step = max(1, len(self))
-        if isinstance(self.dist, ChainMixture):
+        if self.dist._has_engines:
             step = max(1, _limits.CACHED_JOINT_BYTES >> (self.dist.n_labels + 3))
         for first in range(0, max(1, len(self)), step):
             yield self[first : first + step]

@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 from labelsure.classifiers._adapters import PrecomputedProbabilities, first_step
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import as_table, refuse_masked
 from labelsure.labelsets.names import list_some
-from labelsure.labelsets.rows import as_table, refuse_masked
 
 OWNER = "AccuracyAwareClassifier"
 

@@ -19,7 +19,6 @@ from labelsure.classifiers._adapters import (
 from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -209,6 +208,6 @@ class Predictor:
 def make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     """Chains whose labelsets are few as one array, which every question then shares."""
     few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
-    if not isinstance(dist, ChainMixture) or not few or len(dist) == 0:
+    if not dist._has_engines or not few or len(dist) == 0:
         return dist
     return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)

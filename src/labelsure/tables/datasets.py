@@ -27,18 +27,11 @@ from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import AnyPath, Floats, Indices, Integers, LabelNames, RandomState
 from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
+from labelsure.labelsets.codes import row_keys
+from labelsure.labelsets.foreign import as_table, index_of, name_columns, names_in, refuse_masked
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import align_rows, list_some, read_labelsets
-from labelsure.labelsets.rows import (
-    as_table,
-    check_shape,
-    index_of,
-    name_columns,
-    names_in,
-    read_rows,
-    refuse_masked,
-    row_keys,
-    show_names,
-)
+from labelsure.labelsets.reading import check_shape, read_rows
 from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,

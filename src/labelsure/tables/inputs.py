@@ -38,8 +38,8 @@ from labelsure.labelsets.answers import (
     scores_by_name,
     show_value,
 )
+from labelsure.labelsets.label_names import check_label_names, show_names
 from labelsure.labelsets.names import list_some
-from labelsure.labelsets.rows import check_label_names, show_names
 from labelsure.saving import Savable
 from labelsure.tables.column_choice import MIN_ROWS_OF_ID, holds_containers
 from labelsure.tables.files import check_names, list_rows, stack_rows, unknown_column

@@ -1,0 +1,253 @@
+"""`Recalibration`: base class of changes of distributions that are fitted to labelled rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
+from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
+from labelsure.distributions._base import LabelsetDistribution, check_distribution
+from labelsure.errors import InputError, warn
+from labelsure.labelsets.names import check_weights
+from labelsure.labelsets.rows import refuse_other_labels, stack_rows
+from labelsure.saving import Savable
+
+
+class Part(NamedTuple):
+    """A batch of distributions, the truth of its instances, and their weights if they have some."""
+
+    dist: LabelsetDistribution
+    truth: Labelsets
+    weights: Floats | None = None
+
+    def take(self, rows: Mask) -> Part:
+        """Return some of the instances."""
+        if rows.all():
+            return self
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(self.dist[rows], self.truth[rows], weights)
+
+    def log_prob(self) -> Floats:
+        """Return the log-probability of the truth."""
+        return self.dist.log_prob(self.truth)
+
+
+def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
+    """Return the truth of all instances, one part after the other, and their weights."""
+    weights = [part.weights for part in parts if part.weights is not None]
+    truth = stack_rows([part.truth for part in parts])
+    return truth, np.concatenate(weights) if weights else None
+
+
+class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base class: a change of distributions that is fitted to labelled instances.
+
+    A subclass implements `_fit_parameters`, and `_apply`, which changes distributions by them.
+
+    Parameters
+    ----------
+    gate
+        Whether the recalibration is kept only if it raises the log-probability of the truth on
+        held-out instances: in five-fold cross-validation, the 95% interval of the mean gain must
+        lie above 0. Otherwise distributions stay unchanged.
+    """
+
+    _title = "A recalibration"
+    _fitted: tuple[str, ...] = ()  # the attributes that `_fit_parameters` returns
+
+    def __init__(self, gate: bool = True) -> None:
+        self.gate = gate
+
+    def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
+        """Fit to distributions whose truth is known.
+
+        Parameters
+        ----------
+        dist
+            (n) distributions of instances that the classifier was not trained on.
+        Y
+            (n, L) their true labelsets.
+        sample_weight
+            (n,) weights of the instances; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_parts([dist], [Y], None if sample_weight is None else [sample_weight])
+
+    def fit_parts(
+        self,
+        dists: Sequence[LabelsetDistribution],
+        Ys: Sequence[Any],
+        sample_weights: Sequence[Any] | None = None,
+    ) -> Self:
+        """Fit to several batches together, such as the out-of-fold predictions of each fold.
+
+        Parameters
+        ----------
+        dists
+            One batch of distributions for each part.
+        Ys
+            Their true labelsets.
+        sample_weights
+            Their weights; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
+        self.label_names_, self.n_labels_ = _common_labels(parts)
+        for part in parts:
+            self._check_kind(part.dist)
+        if sample_weights is not None:
+            parts = _weigh(parts, sample_weights)
+        n_given = sum(len(part.dist) for part in parts)
+        parts = [self._usable(part) for part in parts]
+        self.n_samples_ = sum(len(part.dist) for part in parts)
+        self.n_impossible_ = n_given - self.n_samples_
+        self._check_sizes()
+        for name, value in zip(self._fitted, self._fit_parameters(parts), strict=True):
+            setattr(self, name, value)
+        self._measure_gain(parts)
+        self.is_kept_ = not self.gate or passes(self.gain_low_)
+        self._warn_of_parameters()
+        return self
+
+    def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
+        """Yield each part that this was fitted to, with the parameters of all other parts."""
+        known = [self._usable(part) for part in parts]
+        for i, part in enumerate(parts):
+            yield self._apply(part.dist, self._fit_parameters(known[:i] + known[i + 1 :]))
+
+    def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
+
+        Parameters
+        ----------
+        dist
+            Distributions of the kind that was fitted.
+
+        Returns
+        -------
+        LabelsetDistribution
+        """
+        check_is_fitted(self, "is_kept_")
+        check_distribution(dist)
+        fitted = f"the fitted {type(self).__name__}"
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, fitted
+        )
+        if not self.is_kept_ or len(dist) == 0:
+            return dist
+        self._check_kind(dist)
+        return self._apply(dist, tuple(getattr(self, name) for name in self._fitted))
+
+    @abstractmethod
+    def _fit_parameters(self, parts: list[Part]) -> tuple[Any, ...]:
+        """Return the parameters with the highest likelihood of some labelled rows."""
+
+    @abstractmethod
+    def _apply(self, dist: LabelsetDistribution, parameters: Any) -> LabelsetDistribution:
+        """Return recalibrated distributions."""
+
+    def _log_prob(self, part: Part, parameters: Any) -> Floats:
+        """Return the recalibrated log-probability of the truth."""
+        return self._apply(part.dist, parameters).log_prob(part.truth)
+
+    def _plain_log_prob(self, part: Part) -> Floats:
+        """Return log P(truth) before recalibration; rows with -inf are left out."""
+        return part.log_prob()
+
+    def _usable(self, part: Part) -> Part:
+        """Return the instances whose truth is possible and whose weight is not 0."""
+        usable = np.isfinite(self._plain_log_prob(part))
+        return part.take(usable if part.weights is None else usable & (part.weights > 0))
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.gate, (bool, np.bool_)):
+            raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
+
+    def _check_kind(self, dist: LabelsetDistribution) -> None:
+        """Refuse a kind of distribution that cannot be recalibrated so."""
+
+    def _warn_of_parameters(self) -> None:
+        """Warn of suspect parameters."""
+
+    def _check_sizes(self) -> None:
+        if self.n_samples_ < N_FOLDS:
+            raise InputError(
+                f"`dist` must have at least {N_FOLDS} instances whose true labelset is possible, "
+                f"got {self.n_samples_}."
+            )
+        if self.n_impossible_:
+            warn(
+                f"The true labelset of {self.n_impossible_} of "
+                f"{self.n_samples_ + self.n_impossible_} instances has probability 0. These are "
+                "left out, because no recalibration changes that.",
+                UserWarning,
+            )
+
+    def _measure_gain(self, parts: list[Part]) -> None:
+        """Set the mean gain of log P(truth) on held-out instances, and its interval."""
+        fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
+        folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
+        gains, judged = [], []
+        for k in range(N_FOLDS):
+            others = [part.take(mine != k) for part, mine in zip(parts, folds, strict=True)]
+            parameters = self._fit_parameters(others)
+            for part, mine in zip(parts, folds, strict=True):
+                held_out = part.take(mine == k)
+                gains.append(self._log_prob(held_out, parameters) - self._plain_log_prob(held_out))
+                judged.append(held_out)
+        _, weights = join_truth(judged)
+        found = mean_interval(np.concatenate(gains), weights)
+        self.gain_, self.gain_low_, self.gain_high_ = found
+
+    def _describe_parameters(self) -> str:
+        """Return the parameters in words, for `str`."""
+        return ""
+
+    def __str__(self) -> str:
+        check_is_fitted(self, "is_kept_")
+        kept = "kept" if self.is_kept_ else "not kept, distributions stay unchanged"
+        reason = "" if self.gate else ", whatever it gains"
+        left_out = f", {self.n_impossible_} left out" if self.n_impossible_ else ""
+        return (
+            f"{self._title}{self._describe_parameters()}: {kept}{reason}. Mean gain in the truth's "
+            f"log-probability on held-out rows: {self.gain_:+.4f} (95% interval "
+            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f}, n = {self.n_samples_:,}{left_out})."
+        )
+
+
+def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
+    """Return the parts with their weights, without instances that have none."""
+    checked = []
+    for part, given in zip(parts, sample_weights, strict=True):
+        weights = check_weights(given, len(part.dist), part.dist.index)
+        checked.append(part._replace(weights=weights).take(weights > 0))
+    return checked
+
+
+def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
+    """Return the names and the number of the labels, which all batches must share."""
+    if not parts:
+        raise InputError("`dists` must hold at least one batch of distributions, got none.")
+    first = parts[0].dist
+    for part in parts:
+        refuse_other_labels(
+            part.dist.label_names,
+            part.dist.n_labels,
+            first.label_names,
+            first.n_labels,
+            "the first batch",
+        )
+    return first.label_names, first.n_labels

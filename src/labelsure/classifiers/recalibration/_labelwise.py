@@ -1,0 +1,141 @@
+"""Platt scaling of each label, shrunk towards the curve of all labels together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from labelsure._runtime.typing import Floats
+from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
+from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.errors import InputError
+
+LARGEST_LOGIT = 36.0
+"""Of a probability: beyond, 1 - p cannot be told from 0."""
+
+SLOPE_PENALTY, INTERCEPT_PENALTY = 1.0, 0.1
+"""On squared differences from the pooled curve, the slope in units of the logit's variance. Of nine
+variants these had the best mean rank for 100 and 160 instances of the six sets."""
+
+NEARLY_NONE = 1e-3  # on the pooled curve, so that it is always determined
+PRECISION = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}
+
+
+class LabelwiseCalibration(Recalibration):
+    """Calibrate the probability of each label by Platt scaling. For `IndependentLabels`.
+
+    Each label gets a slope and an intercept for its logit, shrunk towards those of all labels
+    together, so that rare labels borrow strength from the others.
+
+    For chains, put scikit-learn's `CalibratedClassifierCV` into the base learner instead, e.g.
+    ``EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression()))``.
+
+    Parameters
+    ----------
+    gate
+        Whether the calibration is kept only if it raises the log-probability of the truth on
+        held-out instances: in five-fold cross-validation, the 95% interval of the mean gain must
+        lie above 0. Otherwise distributions stay unchanged.
+
+    Attributes
+    ----------
+    curves_
+        (2, L) slope and intercept of the logit of each label.
+    is_kept_
+        Whether the recalibration is used.
+    gain_, gain_low_, gain_high_
+        Mean gain in the log-probability of the truth on held-out instances, and its 95% interval.
+    n_samples_
+        Size of the calibration set.
+    n_impossible_
+        Number of instances left out because their truth has probability 0.
+
+    See Also
+    --------
+    TemperatureScaling : One temperature, for chains, trellises and tables.
+    RecalibratedClassifier : A classifier and its recalibration in one estimator.
+
+    Notes
+    -----
+    Platt (1999), Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods, Advances in Large Margin Classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import IndependentLabels, LabelwiseCalibration
+    >>> p = np.random.default_rng(0).uniform(size=(500, 2))
+    >>> truth = IndependentLabels(p).sample(1, random_state=1)[:, 0]
+    >>> dist = IndependentLabels(p ** [1, 3])  # the second label is often missed
+    >>> calibration = LabelwiseCalibration().fit(dist, truth)
+    >>> calibration.transform(dist).marginals().mean(axis=0).round(2), truth.mean(axis=0)
+    (array([0.53, 0.5 ]), array([0.528, 0.498]))
+    """
+
+    _title, _fitted = "A calibration of each label", ("curves_",)
+    curves_: Floats
+
+    def _check_kind(self, dist: LabelsetDistribution) -> None:
+        if not dist._is_independent or dist.sparse_rows:
+            raise InputError(
+                "`dist` must be IndependentLabels for a calibration of each label, got "
+                f"{type(dist).__name__}. Use `TemperatureScaling`, or `CalibratedClassifierCV` as "
+                "the base learner of chains."
+            )
+
+    def _fit_parameters(self, parts: list[Part]) -> tuple[Floats]:
+        logits = np.concatenate([read_logits(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
+        counts = np.ones(len(Y)) if weights is None else weights
+        pooled = _fit_sigmoids(
+            logits.reshape(-1, 1),
+            Y.astype(np.float64).reshape(-1, 1),
+            np.repeat(counts, Y.shape[1]),
+            np.array([[1.0], [0.0]]),
+            np.full((2, 1), NEARLY_NONE),
+        )
+        n_ones = counts @ Y
+        n_zeros = counts.sum() - n_ones
+        targets = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
+        spread = np.average((logits - np.average(logits, axis=0, weights=counts)) ** 2, 0, counts)
+        penalties = np.stack(
+            [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
+        )
+        return (_fit_sigmoids(logits, targets, counts, pooled, penalties),)
+
+    def _apply(self, dist: LabelsetDistribution, parameters: tuple[Floats]) -> LabelsetDistribution:
+        slopes, intercepts = parameters[0]
+        logits = (slopes * read_logits(dist) + intercepts).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+        return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
+
+
+def _fit_sigmoids(
+    logits: Floats, targets: Floats, weights: Floats, centre: Floats, penalties: Floats
+) -> Floats:
+    """Return slope and intercept of each column, (2, L), by L-BFGS on all at once.
+
+    Each minimises its cross-entropy plus half of its penalties times the squared distance from the
+    centre, which is strictly convex.
+    """
+    shape, weights = (2, logits.shape[1]), weights[:, np.newaxis]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        curves = flat.reshape(shape)
+        z, away = curves[0] * logits + curves[1], curves - centre
+        entropy = (weights * (np.logaddexp(0.0, z) - targets * z)).sum()
+        off = weights * (expit(z) - targets)
+        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)]) + penalties * away
+        return entropy + 0.5 * (penalties * away**2).sum(), slopes.ravel()
+
+    start = np.broadcast_to(centre, shape).ravel()
+    found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", options=PRECISION)
+    return found.x.reshape(shape)
+
+
+def read_logits(dist: LabelsetDistribution) -> Floats:
+    """Return the logits of the marginals, (n, L), finite."""
+    return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)

@@ -1,0 +1,88 @@
+"""Codes of labelsets, dense and sparse: integers that order labelsets, keys that compare like them.
+
+The *code* of a labelset has the same bits, label 0 being the lowest: an integer up to 63 labels, a
+row of packed bytes beyond.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelsure._runtime.typing import Integers, Labelsets
+from labelsure.labelsets.sparse import is_sparse
+
+MAX_INTEGER_LABELS = 63
+"""Up to this many labels a code is an int64; beyond, a row of packed bytes."""
+
+
+def codes_of(rows: Labelsets) -> NDArray[Any]:
+    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+
+    Examples
+    --------
+    >>> codes_of(np.array([[1, 0, 0], [0, 1, 1]], dtype=np.int8))
+    array([1, 6])
+    """
+    if rows.shape[1] > MAX_INTEGER_LABELS:
+        return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
+    return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
+
+
+def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
+    """Return the labelsets of `codes` as an (n, L) array: the inverse of `codes_of`.
+
+    Examples
+    --------
+    >>> from_codes([1, 6], n_labels=3)
+    array([[1, 0, 0],
+           [0, 1, 1]], dtype=int8)
+    """
+    array = np.asarray(codes)
+    if n_labels > MAX_INTEGER_LABELS:
+        bits = np.unpackbits(array, axis=1, bitorder="little")
+        return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
+    array = array.astype(np.int64)
+    return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
+
+
+def code_keys(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts and compares like its code, at any L."""
+    if Y.shape[1] <= MAX_INTEGER_LABELS:
+        return codes_of(Y)
+    highest_first = np.ascontiguousarray(codes_of(Y)[:, ::-1])
+    return highest_first.view(f"S{highest_first.shape[1]}").ravel()
+
+
+def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts like its code: its labels, the last one first."""
+    starts: Any = Y.indptr  # type: ignore[attr-defined]
+    labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
+    keys = np.empty(Y.shape[0], dtype=object)
+    for i in range(len(keys)):
+        keys[i] = labels[starts[i] : starts[i + 1]][::-1].tobytes()
+    return keys
+
+
+def row_keys(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts and compares like its code, in either form."""
+    return key_sparse_rows(Y) if is_sparse(Y) else code_keys(Y)
+
+
+def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
+    """Fill (m, k, L) rows, each from its `n_filled` on, with the lowest codes not there yet."""
+    n_rows, n_labels = rows.shape[1:]
+    n_bits = max(1, (n_rows - 1).bit_length())  # so many codes leave enough that are not there
+    bits = np.arange(n_bits)
+    for n_known in np.unique(n_filled[n_filled < n_rows]).tolist():
+        mine = np.flatnonzero(n_filled == n_known)
+        known = rows[mine, :n_known]
+        owner, place = np.nonzero(~known[:, :, n_bits:].any(axis=2))
+        is_known = np.zeros((len(mine), 2**n_bits), dtype=bool)
+        is_known[owner, known[owner, place, :n_bits] @ (1 << bits)] = True
+        codes = np.argsort(is_known, axis=1, kind="stable")[:, : n_rows - n_known]
+        missing = np.zeros((*codes.shape, n_labels), dtype=np.int8)
+        missing[:, :, :n_bits] = codes[:, :, np.newaxis] >> bits & 1
+        rows[mine, n_known:] = missing

@@ -1,0 +1,100 @@
+"""Names and order of labels: validation, and how they are shown."""
+
+from __future__ import annotations
+
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from labelsure._runtime.typing import Indices, LabelNames
+from labelsure.errors import InputError
+
+MAX_WRITTEN_NAMES = 10_000
+"""More labels than this are shown by the first and the last, and have one entry of classes."""
+
+
+def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
+    """Return `n_labels` distinct names as strings; None where labels have no names.
+
+    Examples
+    --------
+    >>> check_label_names(["cat", 7], 2)
+    ('cat', '7')
+    """
+    if label_names is None:
+        return None
+    is_list = isinstance(label_names, Iterable) and not isinstance(label_names, str)
+    names = tuple(str(name) for name in label_names) if is_list else ()
+    if len(names) == n_labels == len(set(names)):
+        return names
+    got = repr(label_names)
+    if is_list:
+        twice = [name for name, n_times in Counter(names).items() if n_times > 1]
+        got = f"{len(names)} names" if len(names) != n_labels else f"{twice[0]!r} twice"
+    raise InputError(
+        f"`label_names` must be {n_labels} distinct names, one for each column, got {got}."
+    )
+
+
+def show_names(label_names: Sequence[str] | None, labels: int | Iterable[int]) -> list[str]:
+    """Return the names of the first labels, or of given ones; y0, y1, ... where there are none.
+
+    Examples
+    --------
+    >>> show_names(("cat", "dog"), [1]), show_names(None, 3)
+    (['dog'], ['y0', 'y1', 'y2'])
+    """
+    places = range(labels) if isinstance(labels, int) else labels
+    return [f"y{j}" if label_names is None else label_names[j] for j in places]
+
+
+def abbreviate_names(label_names: Sequence[str] | None, n_labels: int) -> list[str]:
+    """Return all names; of very many labels the first and the last.
+
+    Examples
+    --------
+    >>> abbreviate_names(("cat", "dog"), 2), abbreviate_names(None, 1_000_000)
+    (['cat', 'dog'], ['y0', '...', 'y999999'])
+    """
+    if n_labels <= MAX_WRITTEN_NAMES:
+        return show_names(label_names, n_labels)
+    first, last = show_names(label_names, [0, n_labels - 1])
+    return [first, "...", last]
+
+
+def refuse_other_labels(
+    label_names: LabelNames, n_labels: int, known: LabelNames, n_known: int, beside: str
+) -> None:
+    """Refuse a distribution with another number of labels, or other names where both have some."""
+    if n_labels != n_known:
+        raise InputError(f"`dist` must have the {n_known} labels of {beside}, got {n_labels}.")
+    if label_names is None or known is None or label_names == known:
+        return
+    place = next(j for j, name in enumerate(known) if label_names[j] != name)
+    raise InputError(
+        f"`dist` must have the labels of {beside} in their order, got {label_names[place]!r} "
+        f"instead of {known[place]!r} in column {place}."
+    )
+
+
+def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
+    """Return an order of the labels as an array, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> check_label_order([2, 0, 1], name="order")
+    array([2, 0, 1])
+    """
+    try:
+        array = np.asarray(order)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    size = array.size if n_labels is None else n_labels
+    whole = array.ndim == 1 and array.dtype.kind in "iu" and array.size == size > 0
+    if whole and np.array_equal(np.sort(array), np.arange(size)):
+        return array.astype(np.intp)
+    last = "L - 1" if n_labels is None else n_labels - 1
+    raise InputError(f"`{name}` must be a permutation of 0 to {last}, got {reprlib.repr(order)}.")

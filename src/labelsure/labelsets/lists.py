@@ -1,0 +1,105 @@
+"""Labelsets as lists of names or indices, and as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from labelsure._runtime.typing import Labelsets
+from labelsure.errors import InputError
+from labelsure.labelsets.counts import count_labels
+from labelsure.labelsets.label_names import check_label_names, show_names
+from labelsure.labelsets.reading import read_rows
+from labelsure.labelsets.sparse import is_sparse, sparse_ones
+
+
+def to_names(
+    Y: ArrayLike, label_names: Sequence[str] | None = None, sep: str | None = None
+) -> list[Any]:
+    """Return the names of the labels that are set, as `labelsure.read_labelsets` reads them.
+
+    Parameters
+    ----------
+    Y
+        (n, L) zeros and ones, or a mask.
+    label_names
+        One for each column; None writes y0, y1, ...
+    sep
+        What stands between the names in a text; None for tuples of names.
+
+    Examples
+    --------
+    >>> to_names([[1, 0, 1], [0, 0, 0]], ["even", "prime", "round"])
+    [('even', 'round'), ()]
+    >>> to_names([[1, 1]], ["cat", "dog"], sep=";")
+    ['cat;dog']
+    """
+    rows = read_rows(Y)
+    names = check_label_names(label_names, rows.shape[1])
+    named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
+    found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+    return found if sep is None else [sep.join(labels) for labels in found]
+
+
+def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets:
+    """Return lists of label indices as sparse rows, which cost no more than what is listed.
+
+    Parameters
+    ----------
+    labelsets
+        For each instance the indices of its labels, from 0, in any order.
+    n_labels
+        How many labels there are.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n_labels)
+
+    Examples
+    --------
+    >>> rows = from_indices([[7, 2], []], n_labels=1_000_000)
+    >>> rows.shape, rows.indices
+    ((2, 1000000), array([2, 7]))
+    """
+    lists = [np.unique(np.asarray(list(labels))) for labels in labelsets]
+    for i, labels in enumerate(lists):
+        if labels.size and (
+            labels.dtype.kind not in "iu" or labels[0] < 0 or labels[-1] >= n_labels
+        ):
+            raise InputError(
+                f"`labelsets` must hold label indices from 0 to {n_labels - 1}, got "
+                f"{labels.tolist()[:5]} in row {i}. For names use `labelsure.read_labelsets`."
+            )
+    starts = np.cumsum([0, *(len(labels) for labels in lists)])
+    indices = np.concatenate([np.empty(0, dtype=np.int64), *lists]).astype(np.int64)
+    return sparse_ones(indices, starts, n_labels)
+
+
+def to_indices(Y: ArrayLike) -> list[list[int]]:
+    """Return the indices of the labels that are set, one list for each row.
+
+    Examples
+    --------
+    >>> to_indices([[1, 0, 1], [0, 0, 0]])
+    [[0, 2], []]
+    """
+    rows = read_rows(Y, sparse=True)
+    labels = iter(rows.indices.tolist())  # type: ignore[attr-defined]
+    return [list(islice(labels, n_set)) for n_set in count_labels(rows)]
+
+
+def to_text(Y: Labelsets) -> list[str]:
+    """Return each labelset as a text: a digit for each label, or the indices of sparse rows.
+
+    Examples
+    --------
+    >>> to_text(np.array([[1, 0, 1]], dtype=np.int8)), to_text(from_indices([[7, 123], []], 1000))
+    (['101'], ['{7 123}', '{}'])
+    """
+    if not is_sparse(Y):
+        return [row.tobytes().decode("ascii") for row in (Y + ord("0")).astype(np.uint8)]
+    return ["{" + " ".join(map(str, labels)) + "}" for labels in to_indices(Y)]
