@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    base_learners,
     chains,
     classifiers,
     conformal_peers,
@@ -54,6 +55,9 @@ MODULES = (
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
+TABLES = {"base_learners": base_learners.main}
+"""Tables of evidence that need the paper's data sets: only by name, and alone."""
+
 if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):
     raise ValueError("Two benchmarks have one name, so that only one of them would run.")
 
@@ -73,9 +77,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="all of them without a name")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE}")
     chosen = parser.parse_args(arguments)
+    if len(chosen.names) == 1 and chosen.names[0] in TABLES:
+        TABLES[chosen.names[0]]()
+        return 0
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHMARKS)}")
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join([*BENCHMARKS, *TABLES])}")
     names = chosen.names or list(BENCHMARKS)
     warnings.simplefilter("ignore")  # of shifts, targets out of reach and learners that stop early
     console = Console(width=140)

@@ -120,6 +120,22 @@ def candidates(P):
     }
 
 
+def statistics(P):
+    """What the paper calls H: the candidates before they are scaled; TG and ESS have none."""
+    K = len(P)
+    top, runner_up, entropy, collision = profile(P)
+    return {
+        "HP": top,
+        "TG": top - runner_up,
+        "SE": entropy,
+        "CE": -math.log(collision),
+        "ME": -math.log(top),
+        "GI": math.fsum(p * (1 - p) for p in P),
+        "CS": sum((p - 1 / K) ** 2 / (1 / K) for p in P),
+        "ESS": 1 / collision,
+    }
+
+
 def marginals(P):
     n_labels = n_labels_of(P)
     sums = [[] for _ in range(n_labels)]

@@ -84,6 +84,18 @@ def batch_mean(accuracy, estimated, everything, share):
     return share * _mean(everything) + _mean(rest), variance**0.5
 
 
+def pseudo_row_interval(accuracy, estimated, everything, share, quantile):
+    """Student's interval of the batch's mean with one pseudo-row at each end of the residuals."""
+    n, N = len(accuracy), len(everything)
+    rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
+    padded = [*rest, 0 - share * max(everything), 1 - share * min(everything)]
+    # Of the batch's sum of residuals n are known; the others are estimated.
+    centre = (sum(rest) + (N - n) * _mean(padded)) / N
+    margin = quantile * ((1 / n - 1 / N) * _covariance(padded, padded, n + 1)) ** 0.5
+    known = share * _mean(everything)
+    return max(0.0, known + centre - margin), min(1.0, known + centre + margin)
+
+
 def sum_of_ranks(values, rows):
     """The sum of the ranks of some values among all; equal values share their mean rank."""
     total = 0.0

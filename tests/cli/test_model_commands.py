@@ -129,13 +129,13 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     words = training(
         files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--share", 0.5,
         "--cv", "0.5", "--confidence", 0.8, "--region", 0.7, "--decision", "mode", "--out", out,
-        "--json",
+        "--guarantee", "approximate", "--json",
     )  # fmt: skip
     printed = json.loads(run(capsys, *words).out)
     model = ls.load(out)
     assert (model.metric, model.share, model.cv, model.confidence) == ("f1", 0.5, 0.5, 0.8)
     assert model.region_.coverage == model.region == 0.7
-    assert model.decision == "mode"
+    assert (model.decision, model.guarantee) == ("mode", "approximate")
     assert printed["path"] == str(out)
     assert printed["trust"] == []
     assert printed["card"] == model.card_.to_dict()

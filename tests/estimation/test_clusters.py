@@ -21,7 +21,7 @@ def draw(n_clusters, size, rng, harder=0.0):
     return ls.IndependentLabels(expit(logits)), Y, clusters
 
 
-def test_clusters_of_one_row_are_independent_rows():
+def test_clusters_of_one_row_areindependent_rows():
     rng = np.random.default_rng(0)
     dist, Y, _ = draw(300, 1, rng)
     batch, _, _ = draw(200, 1, rng)
@@ -141,5 +141,5 @@ def test_clusters_are_kept_with_the_calibration_set(tmp_path):
     assert again.scatter_.n_clusters == 40
     residuals = np.subtract(*again.compare_estimates())
     assert_allclose(again.scatter_.design_effect, design_effect(residuals, clusters))
-    assert len(loaded._independent_rows()) == 40
-    assert len({*clusters[loaded._independent_rows()].tolist()}) == 40
+    assert len(loaded.independent_rows()) == 40
+    assert len({*clusters[loaded.independent_rows()].tolist()}) == 40

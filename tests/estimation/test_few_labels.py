@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, few_labels_interval
+from labelsure.estimation._batch_estimates import INTERVALS, BatchSums, few_labels_interval
 from labelsure.estimation._shift import rank_excess, warn_of_chosen_rows
 
 RNG = np.random.default_rng(0)
@@ -31,17 +31,21 @@ def draw(n_labelled, seed, n_batch=400, wrong_by=0.15):
     return accuracy, np.clip(right + wrong_by, 0, 1), rows
 
 
-def test_the_interval_is_students_around_the_mean_of_the_loops():
+@pytest.mark.parametrize("n_labelled", [10, 100, 390, 400])
+def test_the_interval_is_that_of_the_loop(n_labelled):
     for seed in range(5):
-        accuracy, estimates, rows = draw(100, seed)
-        accuracy[rows[::2]] = 0  # failures enough for Student's interval
+        accuracy, estimates, rows = draw(n_labelled, seed)
         share = 0.25 * seed
-        sums = BatchSums.of(estimates, np.empty(0))
         known = accuracy[rows], estimates[rows]
+        sums = BatchSums.of(estimates[:150], np.empty(0)) + BatchSums.of(
+            estimates[150:], np.empty(0)
+        )
         found = few_labels_interval(sums, *known, share=share, level=0.9)
-        mean, error = oracles.batch_mean(*known, estimates, share)
-        margin = student.ppf(0.95, 99) * error
-        assert_allclose([found.mean, found.low, found.high], [mean, mean - margin, mean + margin])
+        mean, _ = oracles.batch_mean(*known, estimates, share)
+        quantile = student.ppf(0.95, n_labelled - 1)
+        low, high = oracles.pseudo_row_interval(*known, estimates, share, quantile)
+        expected = [min(max(mean, low), high), low, high]
+        assert_allclose([found.mean, found.low, found.high], expected, atol=1e-12)
 
 
 def test_the_share_of_estimates_is_fixed_by_other_labels():
@@ -60,11 +64,11 @@ RARE = {
 }
 
 
-def cover(shape, n_labelled, n_repeats, seed=0):
-    """How often the interval covers, and how often it is Student's."""
+def cover(shape, n_labelled, n_repeats, interval, seed=0, level=0.95):
+    """How often the interval covers, and how wide it is."""
     values, chances = RARE[shape]
     rng, n_batch = np.random.default_rng(seed), 20 * n_labelled
-    covered, is_students = 0, 0
+    covered, width = 0, 0.0
     for _ in range(n_repeats):
         accuracy = rng.choice(values, n_batch, p=chances)
         estimates = np.clip(0.6 * accuracy + 0.5 * rng.random(n_batch), 0, 1)  # too high
@@ -74,35 +78,48 @@ def cover(shape, n_labelled, n_repeats, seed=0):
             accuracy[rows],
             estimates[rows],
             share=0.8,
-            level=0.95,
+            level=level,
+            interval=interval,
         )
         covered += found.low <= accuracy.mean() <= found.high
-        is_students += "betting" not in found.basis
-    return covered / n_repeats, is_students / n_repeats
+        width += (found.high - found.low) / n_repeats
+    return covered / n_repeats, width
 
 
 @pytest.mark.jit_only
+@pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("shape", RARE)
-def test_intervals_cover_rare_failures(shape):
+def test_intervals_cover_rare_failures(shape, interval):
     """Student's interval covers the mean of the first shape in 59 % of the cases at 30 labels."""
-    covered, _ = cover(shape, 30, 200)
-    assert covered >= 0.93
+    covered, _ = cover(shape, 30, 200, interval)
+    assert covered >= 0.95
 
 
 @pytest.mark.jit_only
-def test_students_interval_is_used_where_enough_failures_are_seen():
-    covered, is_students = cover("halves", 200, 200)
-    assert is_students > 0.9
-    assert 0.91 <= covered <= 0.98
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_intervals_of_other_levels_cover(level):
+    for n_labelled, shape in ((10, "nearly right"), (100, "halves")):
+        covered, _ = cover(shape, n_labelled, 200, "pseudo-rows", level=level)
+        assert covered >= level
+
+
+@pytest.mark.jit_only
+def test_pseudo_rows_are_narrower_than_betting_and_not_too_sure():
+    widths = {}
+    for interval in INTERVALS:
+        covered, widths[interval] = cover("halves", 200, 200, interval)
+        assert 0.93 <= covered <= 1 - 0.005 * (interval == "pseudo-rows")
+    assert widths["pseudo-rows"] < 0.95 * widths["betting"]
 
 
 def test_labels_that_are_all_right_prove_no_certainty():
     sums = BatchSums.of(np.full(500, 0.9), np.empty(0))
     known = (sums, np.ones(30), np.full(30, 0.9))
     for share in (0.0, 1.0):
-        found = few_labels_interval(*known, share=share, level=0.95)
-        assert found.mean == found.high == 1.0
-        assert 0.8 < found.low < 0.9  # one failure in ten would be missed in 4 % of the cases
+        for interval in INTERVALS:
+            found = few_labels_interval(*known, share=share, level=0.95, interval=interval)
+            assert found.mean == found.high == 1.0
+            assert 0.8 < found.low < 0.91  # one failure in ten would be missed in 4 % of the cases
 
 
 def test_the_order_of_rows_does_not_matter_to_what_is_proved():
@@ -113,7 +130,9 @@ def test_the_order_of_rows_does_not_matter_to_what_is_proved():
         rows = rng.choice(600, 40, replace=False)
         rows = rows[np.argsort(-accuracy[rows])]
         sums = BatchSums.of(np.zeros(600), np.empty(0))
-        found = few_labels_interval(sums, accuracy[rows], np.zeros(40), share=0.0, level=0.9)
+        found = few_labels_interval(
+            sums, accuracy[rows], np.zeros(40), share=0.0, level=0.9, interval="betting"
+        )
         missed += not found.low <= accuracy.mean() <= found.high
     assert missed <= 30
 
@@ -222,6 +241,18 @@ def test_rows_are_found_by_name():
 def test_wrong_rows(arguments, message):
     with pytest.raises(ls.InputError, match=message):
         ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:18], **arguments)
+
+
+def test_the_interval_by_betting_is_one_argument_away():
+    rows = np.arange(0, 400, 10)
+    usual = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
+    proved = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows, interval="betting")
+    assert proved.high - proved.low > 1.05 * (usual.high - usual.low)
+    assert proved.mean == usual.mean
+    assert "interval by betting" in str(proved)
+    assert "betting" not in str(usual)
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown interval"):
+        ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows, interval="student")
 
 
 def test_other_mistakes():

@@ -45,7 +45,7 @@ def true_mean(kind, size, threshold):
 
 @pytest.mark.parametrize("outcome", ["bounded", "binary"])
 @pytest.mark.parametrize("setting", [{"target": 0.7}, {"share": 0.5}, {"target": 0.99}])
-def test_clusters_of_one_row_are_independent_rows(outcome, setting):
+def test_clusters_of_one_row_areindependent_rows(outcome, setting):
     rng = np.random.default_rng(0)
     score = rng.uniform(size=400)
     accuracy = (rng.uniform(size=400) < score).astype(float)
@@ -168,3 +168,19 @@ def test_regions_use_one_row_of_each_cluster(score):
     groups = np.where(clusters % 2, "a", "b")
     by_group = ls.LabelsetRegion(0.8, score=score).fit(dist, Y, groups, clusters=clusters)
     assert [part.n_samples_ for part in by_group.regions_.values()] == [30, 30]
+
+
+def test_students_test_of_clusters_needs_no_bound_on_their_size():
+    rng = np.random.default_rng(0)
+    score, accuracy, clusters = draw("unequal", 200, rng)
+    policy = AcceptPolicy(0.66, guarantee="approximate").fit(score, accuracy, clusters=clusters)
+    assert policy.n_samples_ == len(score)
+    assert policy.reached_
+    target = true_mean("unequal", 1000, 0.0) + 1e-3
+    reached = by_row = 0
+    for _ in range(200):
+        score, accuracy, clusters = draw("unequal", 100, rng)
+        policy = AcceptPolicy(target, confidence=0.9, grid=[0.0], guarantee="approximate")
+        reached += policy.fit(score, accuracy, clusters=clusters).reached_
+        by_row += policy.fit(score, accuracy).reached_
+    assert reached <= binom.ppf(0.999, 200, 0.1) < by_row

@@ -358,3 +358,33 @@ def test_messages_claim_no_more_than_what_is_proved(outcome, values):
     assert printed <= oracles.binomial_bound(sum(values[1:]), len(values) - 1, 0.05) + 1e-9 or (
         outcome == "bounded"
     )
+
+
+def test_an_approximate_guarantee_accepts_more_and_says_so():
+    """Where mean and target are near 1, as for Hamming, nothing distribution-free can pass."""
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.9, 1, size=300)
+    accuracy = rng.beta(90, 10, size=300)
+    exact, approximate = (
+        AcceptPolicy(0.895, guarantee=guarantee) for guarantee in ("exact", "approximate")
+    )
+    with pytest.warns(TargetWarning):
+        exact.fit(score, accuracy)
+    approximate.fit(score, accuracy)
+    assert approximate.share_ > 0.9
+    assert "is approximately at least 0.895 at 95% confidence" in approximate.message_
+    share = AcceptPolicy(share=0.5, guarantee="approximate").fit(score, accuracy)
+    assert "is approximately at least 0.9" in share.message_
+    with pytest.raises(UnknownNameError, match="Unknown guarantee"):
+        AcceptPolicy(0.9, guarantee="none").fit(score, accuracy)
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+def test_an_approximate_guarantee_of_zeros_and_ones_is_the_binomial_test(scored):
+    score, accuracy = (values[:300] for values in scored)
+    found = [
+        AcceptPolicy(0.8, outcome="binary", guarantee=guarantee).fit(score, accuracy)
+        for guarantee in ("exact", "approximate")
+    ]
+    assert found[0].threshold_ == found[1].threshold_
+    assert found[0].reached_

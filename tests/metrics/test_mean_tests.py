@@ -5,12 +5,13 @@ import oracles_estimation as oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, ttest_1samp
 
 from labelsure.errors import InputError
 from labelsure.metrics.mean_tests import MEAN_TESTS, permutation_bound
 
-BETTING, BINOMIAL = MEAN_TESTS["bounded"], MEAN_TESTS["binary"]
+BETTING, BINOMIAL = MEAN_TESTS["exact"]["bounded"], MEAN_TESTS["exact"]["binary"]
+STUDENT = MEAN_TESTS["approximate"]["bounded"]
 TARGETS = st.sampled_from([0.3, 0.5, 0.8, 0.9, 0.99])
 OUTCOMES = st.lists(st.floats(0, 1), max_size=40).map(np.array)
 
@@ -37,7 +38,20 @@ def test_exact_binomial_is_that_of_the_loop(n, hits, target):
     assert BINOMIAL.p_value(outcomes, target, 0.05) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("test", [BETTING, BINOMIAL])
+@given(st.lists(st.floats(0, 1), min_size=30, max_size=60).map(np.array), TARGETS)
+def test_students_p_value_is_that_of_scipy(outcomes, target):
+    if outcomes.std() > 1e-6:
+        expected = ttest_1samp(outcomes, target, alternative="greater").pvalue
+        found = STUDENT.p_value(outcomes, target, 0.05)
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+        bound = STUDENT.lower_bound(outcomes, min(found, 0.5))
+        if 0.05 < target < 1 and 1e-6 < found < 0.5:
+            assert bound == pytest.approx(target, abs=0.0011)
+            assert bound <= target + 1e-6
+    assert STUDENT.p_value(outcomes[:29], target, 0.05) == 1
+
+
+@pytest.mark.parametrize("test", [BETTING, BINOMIAL, STUDENT])
 def test_nothing_shows_nothing(test):
     assert test.p_value(np.empty(0), 0.9, 0.05) == 1
     assert test.lower_bound(np.empty(0), 0.05) == 0

@@ -21,7 +21,7 @@ def draw_groups(n_groups, size, rng):
 @pytest.mark.parametrize("cv", [0.5, 4])
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
-def test_groups_of_one_row_are_independent_rows(cv):
+def test_groups_of_one_row_areindependent_rows(cv):
     rng = np.random.default_rng(0)
     X, Y, _ = draw_groups(300, 1, rng)
     settings = {"target": 0.6, "cv": PredefinedSplit(np.arange(300) % 4) if cv == 4 else cv}

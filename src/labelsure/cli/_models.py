@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from labelsure.tables.training import DescribedFile
 
 SHARED = (
-    "labels label_column sep csv_sep encoding id_column metric decision target share region "
-    "confidence"
+    "labels label_column sep csv_sep encoding id_column metric decision target share "
+    "guarantee region confidence"
 )
 """Options of `train` and `calibrate` that go to the library as they are."""
 
@@ -198,7 +198,7 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
         word = ADJECTIVES.get(role, role)
         yield heading, f"{len(columns)} {word} column{'s' if len(columns) > 1 else ''}{note}"
         heading = ""
-    n_calibration = card.n_for_estimator + card.n_for_policy
+    n_calibration = card.n_calibration
     yield "Rows", f"{card.n_training:,} for training, {n_calibration:,} for calibration"
     yield "Labels", f"{card.n_labels:,}"
     metric = METRICS[card.metric].title if card.metric in METRICS else card.metric

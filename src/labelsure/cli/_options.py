@@ -114,6 +114,13 @@ OPTIONS = {
         float, "--target", "Mean of the metric that accepted predictions must reach.", min=0, max=1
     ),
     "share": option(float, "--share", "Share of predictions to accept instead.", min=0, max=1),
+    "guarantee": option(
+        str,
+        "--guarantee",
+        "exact, or approximate: accepts more with few rows, by Student's t and without proof.",
+        "exact",
+        metavar="NAME",
+    ),
     "region": option(
         float, "--region", "Nominal coverage of certain and possible labels.", min=0, max=1
     ),

@@ -639,6 +639,7 @@ def confidence(
     dist: LabelsetDistribution,
     candidates: str | Sequence[str] | None = None,
     bounds: bool = False,
+    raw: bool = False,
 ) -> pd.DataFrame:
     """Compute the confidence candidates of each distribution.
 
@@ -650,6 +651,10 @@ def confidence(
         Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
     bounds
         Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
+    raw
+        Return the statistics before they are scaled to [0, 1]: largest probability (HP), Shannon,
+        collision and min-entropy in nats (SE, CE, ME), Gini impurity (GI) and chi-squared distance
+        from uniform (CS). Of SE, CE, ME and GI, large values then mean uncertain.
 
     Returns
     -------
@@ -678,5 +683,5 @@ def confidence(
     """
     check_distribution(dist)
     check_candidates(candidates)  # before the profile, which may take a while
-    table = confidence_of_profile(dist.profile(), candidates, bounds=bounds)
+    table = confidence_of_profile(dist.profile(), candidates, bounds=bounds, raw=raw)
     return table if dist.index is None else table.set_axis(dist.index)

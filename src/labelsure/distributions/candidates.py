@@ -13,6 +13,9 @@ second largest p2, entropy H and collision S:
 | GI | Gini impurity | (S - 1/K) / (1 - 1/K) |
 | CS | chi-squared | the same as GI |
 | ESS | effective sample size | 1 / S, from 1 to K: an eighth, on request; large means unsure |
+
+Before they are scaled, in the paper H with the name as its index: p1 (HP), H (SE), -log S (CE),
+-log p1 (ME), 1 - S (GI) and K S - 1 (CS), with natural logarithms.
 """
 
 from __future__ import annotations
@@ -212,14 +215,20 @@ class Candidate:
         """Whether both put the instances of every profile into the same order."""
         return (self.rank_key or self.function) is (other.rank_key or other.function)
 
-    def bounds(self, profile: Profile) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest value that the profile's bounds allow."""
+    def statistic(self, profile: Profile) -> Floats:
+        """Return the paper's H, (n,): the statistic that is scaled; the value if none is."""
+        return _STATISTICS.get(self.name, self.function)(profile)
+
+    def bounds(self, profile: Profile, *, raw: bool = False) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest value (or statistic) that the bounds allow."""
         low, high = profile.low, profile.high
         least = {name: getattr(low, name) for name in self.rises_with}
         least |= {name: getattr(high, name) for name in self.falls_with}
         most = {name: getattr(high, name) for name in self.rises_with}
         most |= {name: getattr(low, name) for name in self.falls_with}
-        return self.function(replace(profile, **least)), self.function(replace(profile, **most))
+        function = self.statistic if raw else self.function
+        ends = function(replace(profile, **least)), function(replace(profile, **most))
+        return np.minimum(*ends), np.maximum(*ends)  # uncertainty falls where confidence rises
 
 
 def _log_n_outcomes(profile: Profile) -> float:
@@ -254,6 +263,22 @@ def _min_entropy(profile: Profile) -> Floats:
 
 def _gini_impurity(profile: Profile) -> Floats:
     return _above_uniform(profile.collision, profile)
+
+
+def _chi_squared(profile: Profile) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.exp2(profile.n_bits + profile.log_collision / np.log(2)) - 1
+
+
+_STATISTICS: dict[str, Callable[[Profile], Floats]] = {
+    "HP": lambda profile: profile.top,
+    "SE": lambda profile: profile.entropy,
+    "CE": lambda profile: -profile.log_collision,
+    "ME": lambda profile: -profile.log_top,
+    "GI": lambda profile: 1 - profile.collision,
+    "CS": _chi_squared,
+}
+"""Where the paper has a statistic H beside the confidence C."""
 
 
 def _effective_sample_size(profile: Profile) -> Floats:
@@ -369,7 +394,11 @@ def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def confidence_of_profile(
-    profile: Profile, candidates: str | Sequence[str] | None = None, *, bounds: bool = False
+    profile: Profile,
+    candidates: str | Sequence[str] | None = None,
+    *,
+    bounds: bool = False,
+    raw: bool = False,
 ) -> pd.DataFrame:
     """Return the candidates of a profile, however it was come by."""
     import pandas as pd
@@ -377,9 +406,10 @@ def confidence_of_profile(
     columns: dict[str, Floats] = {}
     for name in check_candidates(candidates):
         candidate = CANDIDATES[name]
-        columns[name] = candidate.function(profile)
+        columns[name] = (candidate.statistic if raw else candidate.function)(profile)
         if bounds:
-            columns[f"{name}_low"], columns[f"{name}_high"] = candidate.bounds(profile)
+            ends = candidate.bounds(profile, raw=raw)
+            columns[f"{name}_low"], columns[f"{name}_high"] = ends
     return pd.DataFrame(columns, index=pd.RangeIndex(len(profile)))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
+from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._base import LabelsetDistribution
@@ -116,6 +117,8 @@ class BatchSums:
         The sum of (p - mean)**2.
     slopes
         (m,) what a model of accuracy needs to say how well the mean is known.
+    lowest, highest
+        Of the estimates.
     """
 
     n_samples: int
@@ -123,6 +126,8 @@ class BatchSums:
     coins: float
     deviations: float
     slopes: Floats
+    lowest: float = np.inf
+    highest: float = -np.inf
 
     @classmethod
     def of(cls, estimated: Floats, slopes: Floats) -> BatchSums:
@@ -130,7 +135,8 @@ class BatchSums:
         coins = float((estimated * (1 - estimated)).sum())
         n_samples, total = len(estimated), float(estimated.sum())
         deviations = float(((estimated - total / max(n_samples, 1)) ** 2).sum())
-        return cls(n_samples, total, coins, deviations, slopes)
+        ends = float(estimated.min(initial=np.inf)), float(estimated.max(initial=-np.inf))
+        return cls(n_samples, total, coins, deviations, slopes, *ends)
 
     def __add__(self, other: BatchSums) -> BatchSums:
         n_samples = self.n_samples + other.n_samples
@@ -144,6 +150,8 @@ class BatchSums:
             self.coins + other.coins,
             self.deviations + other.deviations + between,
             self.slopes + other.slopes,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
         )
 
 
@@ -201,19 +209,29 @@ def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level:
 MIN_LABELLED = 10
 """Rows: with fewer, an interval says next to nothing."""
 
-MIN_FAILURES = 8.0
-"""Sum of squared deviations from which Student's interval is used; a failure adds about 1.
-
-Below, failures that nobody has seen may matter more than what was seen: with a failure probability
-of 1/n Student's interval covers in two thirds of the cases at any n. Chosen by simulation
-(`docs/howto/shift.md`)."""
+INTERVALS = ("pseudo-rows", "betting")
+"""How the interval of a batch with a few labels is made: approximate and narrow, or a bound that is
+proved for every distribution of accuracies (`docs/howto/shift.md` compares them)."""
 
 
 def few_labels_interval(
-    sums: BatchSums, accuracy: Floats, estimated: Floats, *, share: float, level: float
+    sums: BatchSums,
+    accuracy: Floats,
+    estimated: Floats,
+    *,
+    share: float,
+    level: float,
+    interval: str = "pseudo-rows",
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """Return the mean accuracy of a batch of which random rows are labelled."""
+    """Return the mean accuracy of a batch of which random rows are labelled.
+
+    Accuracies lie between `ends`. The mean is unbiased for any batch and any `share`, which was
+    fixed on other rows: mean(share * estimated) of all rows + mean(accuracy - share * estimated) of
+    the labelled ones.
+    """
     check_level(level)
+    read_choice(interval, "interval", INTERVALS)
     n_labelled, n_samples = len(accuracy), sums.n_samples
     if n_labelled < MIN_LABELLED:
         raise InputError(
@@ -223,16 +241,13 @@ def few_labels_interval(
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
     mean = known + float(rest.mean())
     basis = f"{n_labelled:,} rows labelled, assumed drawn at random"
-    failures = float(((rest - rest.mean()) ** 2).sum())
-    if failures >= MIN_FAILURES or n_labelled == n_samples:
-        variance = (1 / n_labelled - 1 / n_samples) * float(rest.var(ddof=1))
-        margin = float(stdtrit(n_labelled - 1, (1 + level) / 2)) * variance**0.5
-        low, high = mean - margin, mean + margin
-    else:
-        ends = _betting_bounds(rest, share, n_samples, (1 - level) / 2)
-        low, high = known + ends[0], known + ends[1]
+    span = ends[0] - share * sums.highest, ends[1] - share * sums.lowest  # of all residuals
+    if interval == "betting":
+        found = _betting_bounds(rest, span, n_samples, (1 - level) / 2)
         basis += "; interval by betting"
-    low, high = max(0.0, low), min(1.0, high)
+    else:
+        found = _pseudo_row_bounds(rest, span, n_samples, level)
+    low, high = max(ends[0], known + found[0]), min(ends[1], known + found[1])
     return Estimate(
         float(np.clip(mean, low, high)),
         low,
@@ -245,15 +260,35 @@ def few_labels_interval(
     )
 
 
-def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tuple[float, float]:
-    """Bound the mean of accuracies less estimates, which lie in [-share, 1], from both sides.
+def _pseudo_row_bounds(
+    rest: Floats, span: tuple[float, float], n_all: int, level: float
+) -> tuple[float, float]:
+    """Bound the mean of a batch's residuals by Student's interval with one pseudo-row at each end.
+
+    In the manner of Agresti and Coull (1998): failures that were not seen may matter more than
+    those that were. Centre and variance are those of k + 2 residuals, k of which are real; the
+    labelled part of the batch is known.
+    """
+    k = len(rest)
+    values, unknown = np.append(rest, span), 1 - k / n_all
+    centre = float(rest.mean() + unknown * (values.mean() - rest.mean()))
+    variance = float(values.var(ddof=1)) * unknown / k
+    margin = float(stdtrit(k - 1, (1 + level) / 2)) * variance**0.5
+    return centre - margin, centre + margin
+
+
+def _betting_bounds(
+    rest: Floats, span: tuple[float, float], n_all: int, error: float
+) -> tuple[float, float]:
+    """Bound the mean of a batch's residuals, which lie in `span`, from both sides.
 
     Betting needs an order that has nothing to do with the outcomes: rows of a file may be sorted.
     """
-    outcomes = (make_generator(0).permutation(rest) + share) / (1 + share)
+    start, width = span[0], max(span[1] - span[0], 1e-12)
+    outcomes = np.clip((make_generator(0).permutation(rest) - start) / width, 0.0, 1.0)
     test = Betting()
-    low = (1 + share) * test.lower_bound(outcomes, error, n_all) - share
-    return low, 1 - (1 + share) * test.lower_bound(1 - outcomes, error, n_all)
+    low, high = (test.lower_bound(values, error, n_all) for values in (outcomes, 1 - outcomes))
+    return start + width * low, start + width * (1 - high)
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:

@@ -95,6 +95,7 @@ class BatchSettings(TypedDict, total=False):
     shift: str
     Y_true: Any
     rows: Any
+    interval: str
 
 
 class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
@@ -148,8 +149,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     Logistic regression on confidence candidates is the method of Park and Read, Estimating
     multi-label accuracy using labelset distributions. With labels of some rows, `estimate` uses
     prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023),
-    Prediction-powered inference, Science 382, arXiv:2301.09633. Its interval for few labels is by
-    betting: Waudby-Smith and Ramdas (2024), arXiv:2010.09686.
+    Prediction-powered inference, Science 382, arXiv:2301.09633. Its interval is Student's with
+    pseudo-rows, in the manner of Agresti and Coull (1998), or by betting: Waudby-Smith and Ramdas
+    (2024), arXiv:2010.09686.
 
     Examples
     --------
@@ -347,6 +349,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         shift: str = "test",
         Y_true: Any = None,
         rows: Any = None,
+        interval: str = "pseudo-rows",
     ) -> Estimate:
         """Estimate the mean accuracy of a batch, with a confidence interval.
 
@@ -381,6 +384,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         rows
             Positions in the batch of the rows of `Y_true`. The index of a DataFrame `Y_true` takes
             their place where `dist` has an index.
+        interval
+            With labelled rows: "pseudo-rows", Student's interval with one pseudo-row at each end of
+            the range, which is approximate; or "betting", which is wider and proved for every
+            distribution of accuracies.
 
         Returns
         -------
@@ -425,14 +432,21 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         places, counts = read_few_labels(dist, batch.table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
         warn_of_chosen_rows([rank_excess(batch.accuracy, places)])
-        return self.estimate_labelled(batch.sums(), accuracy, batch.accuracy[places], level)
+        estimated = batch.accuracy[places]
+        return self.estimate_labelled(batch.sums(), accuracy, estimated, level, interval)
 
     def estimate_labelled(
-        self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
+        self,
+        sums: BatchSums,
+        accuracy: Floats,
+        estimated: Floats,
+        level: float,
+        interval: str = "pseudo-rows",
     ) -> Estimate:
         """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
+        share = self._share_of_estimates
         found = few_labels_interval(
-            sums, accuracy, estimated, share=self._share_of_estimates, level=level
+            sums, accuracy, estimated, share=share, level=level, interval=interval
         )
         return replace(found, quantity=self._quantity)
 
@@ -467,10 +481,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _calibration_view(self) -> pd.DataFrame:
         """Return what is compared of the calibration set, of at most 2,000 rows."""
-        rows = self._independent_rows()
+        rows = self.independent_rows()
         return self.calibration_._view(rows[sample_rows(len(rows))])
 
-    def _independent_rows(self) -> Indices:
+    def independent_rows(self) -> Indices:
         """Positions of calibration rows that are independent: a random one of each cluster."""
         clusters, n_rows = self.calibration_.clusters, len(self.calibration_)
         if clusters is None:

@@ -405,7 +405,7 @@ def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
-    accuracy = judge.compare_estimates()[1][judge._independent_rows()]
+    accuracy = judge.compare_estimates()[1][judge.independent_rows()]
     gamblers = Gamblers(0.0)
     gamblers.bet(1 - accuracy, STAKED)
     return float(accuracy.mean()), gamblers.capitals[:-1][::-1]

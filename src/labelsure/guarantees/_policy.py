@@ -260,6 +260,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         grid of their own, of few thresholds: each of them gets an equal part of the error.
     share
         Share of predictions to accept, in (0, 1], instead of a target.
+    guarantee
+        "exact" for tests that hold for every distribution of accuracies; "approximate" for
+        Student's t, which accepts more with few rows and is not proved. It needs 30 accepted rows;
+        exact match keeps the binomial test.
     max_cluster_size
         With `clusters`: rows of a cluster that count at most, here and in the guarantee; of larger
         clusters so many random ones. Fix it before you look at these rows, at about the size of
@@ -326,6 +330,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         confidence: float = 0.95,
         outcome: str = "bounded",
         grid: ArrayLike | None = None,
+        guarantee: str = "exact",
         max_cluster_size: int = 1,
         random_state: int | None = 0,
     ) -> None:
@@ -334,6 +339,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.outcome = outcome
         self.grid = grid
         self.share = share
+        self.guarantee = guarantee
         self.max_cluster_size = max_cluster_size
         self.random_state = random_state
 
@@ -362,7 +368,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """
         self.check_parameters()
         scores, values = read_scored(score, accuracy)
-        MEAN_TESTS[self.outcome].check(values)
+        MEAN_TESTS[self.guarantee][self.outcome].check(values)
         codes = None
         if clusters is not None:
             codes = read_clusters(clusters, index_of(score), len(scores), "`score`")
@@ -520,14 +526,17 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             read_number(self.target, "target", 0, 1, ends="()")
         else:
             read_number(self.share, "share", 0, 1, ends="(]")
-        read_choice(self.outcome, "outcome", MEAN_TESTS)
+        read_choice(self.guarantee, "guarantee", MEAN_TESTS)
+        read_choice(self.outcome, "outcome", MEAN_TESTS["exact"])
         read_whole_number(self.max_cluster_size, "max_cluster_size")
 
     @property
     def _calibration(self) -> _Calibration:
         """The rows that it was fitted to, with the test of their mean."""
-        test = MEAN_TESTS[self.outcome if self.clusters_ is None else "bounded"]
-        size = self.max_cluster_size
+        tests = MEAN_TESTS[self.guarantee]
+        if self.clusters_ is None:
+            return _Calibration(self.scores_, self.accuracies_, None, 1, tests[self.outcome])
+        test, size = tests["bounded"], self.cluster_size_
         return _Calibration(self.scores_, self.accuracies_, self.clusters_, size, test)
 
     def _fit_in_random_order(
@@ -536,9 +545,13 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
         order = np.random.default_rng(self.random_state).permutation(len(scores))
         self.clusters_: Indices | None = None
-        if clusters is not None:
-            order = order[first_rows(clusters[order], self.max_cluster_size)]
-            if self.max_cluster_size > 1:  # one row of each cluster is independent of the others
+        if clusters is not None and len(order):
+            largest = int(np.bincount(clusters).max())
+            # Student's test needs no bound on the size of clusters.
+            most = self.max_cluster_size if self.guarantee == "exact" else largest
+            order = order[first_rows(clusters[order], most)]
+            self.cluster_size_ = most
+            if most > 1:  # one row of each cluster is independent of the others
                 self.clusters_ = number_clusters(clusters[order])
         self.scores_, self.accuracies_ = scores[order], accuracies[order]
         self.n_samples_, self.policies_ = len(order), None
@@ -575,8 +588,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         bound = self._calibration.bound(is_sample, 1 - self.confidence)
         message = (
             f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
-            f"their mean accuracy is at least {bound:.3f} at {100 * self.confidence:g}% confidence "
-            f"({self._describe_rows()}).{referred}"
+            f"their mean accuracy is {self._at_least} {bound:.3f} at {100 * self.confidence:g}% "
+            f"confidence ({self._describe_rows()}).{referred}"
         )
         return threshold, share, bound, message
 
@@ -601,15 +614,20 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         share = float((self.scores_ >= threshold).mean())
         message = (
             f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
-            f"at least {target:g} at {level} {given}. {share:.1%} of predictions are accepted."
+            f"{self._at_least} {target:g} at {level} {given}. "
+            f"{share:.1%} of predictions are accepted."
         )
         return threshold, share, target, message
+
+    @property
+    def _at_least(self) -> str:
+        return "at least" if self.guarantee == "exact" else "approximately at least"
 
     def _describe_rows(self) -> str:
         rows = f"calibration set, n = {self.n_samples_:,}"
         if self.clusters_ is None:
             return rows
-        most = count(self.max_cluster_size, "row")
+        most = count(self.cluster_size_, "row")
         return f"{rows} in {self._calibration.n_draws:,} clusters, which count with up to {most}"
 
     def _place_tests(self, target: float) -> tuple[Floats, Indices]:

@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import is_watched, watch_progress
-from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Floats, LabelNames, Mask
@@ -39,6 +39,7 @@ from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelset
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import count_rows
 from labelsure.metrics.clusters import large_size
+from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
 from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
 from labelsure.model._calibration import Calibrated, Calibration, CrossFitted, HeldOut, holds_out
@@ -106,6 +107,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Share of predictions to accept, instead of a target.
     confidence
         Confidence level of the guarantee and of the intervals of `estimate`.
+    guarantee
+        "exact": half of the calibration rows are the policy's own, and the target is proved.
+        "approximate" accepts more with few rows: the policy uses all calibration rows, by their
+        out-of-fold estimates, and Student's t. `guaranteed_` is then False.
     region
         Coverage of the prediction sets, or a `LabelsetRegion`: `assess` then shows certain and
         possible labels. None: `predict_region` has a coverage of 0.9, and `assess` shows none.
@@ -210,6 +215,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         *,
         share: float | None = None,
         confidence: float = 0.95,
+        guarantee: str = "exact",
         region: Any = None,
         cv: Any = HELD_OUT,
         decision: Any = "best",
@@ -224,6 +230,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.target = target
         self.share = share
         self.confidence = confidence
+        self.guarantee = guarantee
         self.region = region
         self.cv = cv
         self.decision = decision
@@ -293,7 +300,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.cv,
             make_rule(self.decision, self.metric, self.empty, data.Y, given=given),
             self.recalibration,
-            splits=self._make_policy() is not None,
+            splits=self._make_policy() is not None and self.guarantee == "exact",
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             log=self._log,
@@ -319,7 +326,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             realised = for_policy.accuracy(self.metric, self.empty)
             if for_estimator.clusters is not None:
                 policy.max_cluster_size = large_size(for_estimator.clusters)
-            policy.fit(estimator.predict(for_policy), realised, clusters=for_policy.clusters)
+            if for_policy is for_estimator:  # estimates by models that were fitted to other rows
+                scores = estimator.compare_estimates()[0]
+            else:
+                scores = estimator.predict(for_policy)
+            policy.fit(scores, realised, clusters=for_policy.clusters)
         return Fitted(
             calibrated.predictor,
             estimator,
@@ -482,6 +493,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Labels of some rows that were drawn at random, and the positions of these rows in X
             (`draw_audit`). The interval is then valid under any shift. The index of a DataFrame
             `Y_true` takes the place of `rows` where X has an index.
+        interval
+            With labelled rows: "pseudo-rows", Student's interval with one pseudo-row at each end of
+            the range, which is approximate; or "betting", which is wider and proved.
 
         Returns
         -------
@@ -831,6 +845,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_level(self.confidence)
         if decides:
             check_decision(self.decision, self.metric)
+        read_choice(self.guarantee, "guarantee", MEAN_TESTS)
         self._make_policy()  # refuses targets and shares
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
@@ -847,7 +862,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return None
         outcome = get_metric(self.metric).outcome
         policy = AcceptPolicy(
-            self.target, share=self.share, confidence=self.confidence, outcome=outcome
+            self.target,
+            share=self.share,
+            confidence=self.confidence,
+            outcome=outcome,
+            guarantee=self.guarantee,
         )
         policy.check_parameters()
         return policy

@@ -98,6 +98,12 @@ class ModelCard:
     classifier: str
     n_labels: int
 
+    @property
+    def n_calibration(self) -> int:
+        """Number of calibration rows; those of estimator and policy may be the same."""
+        is_shared = self.calibration_from == FROM_FOLDS
+        return self.n_for_estimator + (0 if is_shared else self.n_for_policy)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
         return asdict(self)
@@ -146,7 +152,7 @@ class ModelCard:
 
         row: dict[str, Any] = {
             "labels": self.n_labels,
-            "calibration rows": self.n_for_estimator + self.n_for_policy,
+            "calibration rows": self.n_calibration,
             f"estimated {self.metric}": self.estimated,
             "low": self.low,
             "high": self.high,
@@ -178,6 +184,7 @@ def make_card(
     calibration, origin = _measure_calibration(estimator, for_estimator, for_policy)
     reference, labels = estimator.reference_, predictor.labels
     is_reached = policy is not None and policy.reached_
+    is_exact = policy is not None and policy.guarantee == "exact"
     return ModelCard(
         n_training=calibrated.n_training,
         n_for_estimator=len(for_estimator),
@@ -199,7 +206,7 @@ def make_card(
         share=None if policy is None else float(policy.share_),
         bound=float(policy.bound_) if policy is not None and is_reached else None,
         n_labels=labels.n_labels,
-        guaranteed=calibrated.holds_out and is_reached,
+        guaranteed=calibrated.holds_out and is_reached and is_exact,
         summary=_describe_policy(calibrated, policy, get_metric(estimator.metric)),
         calibration=calibration,
         calibration_from=origin,
@@ -247,6 +254,11 @@ def _describe_policy(calibrated: Calibrated, policy: AcceptPolicy | None, metric
             f"{message} Not guaranteed: with folds all rows serve every purpose, and the "
             f"estimates are those of models trained on {calibrated.trained_on} rows. Hold rows "
             "out, e.g. by cv=0.4."
+        )
+    if policy.guarantee == "approximate":
+        return (
+            f"{message} Approximate, not guaranteed: by Student's t, and estimator and policy "
+            "share their calibration rows."
         )
     if is_prefit(calibrated.predictor.estimator):
         return (

@@ -23,6 +23,7 @@ from labelsure.estimation._label_estimates import MEASURES, LabelCounts
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
+from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
 from labelsure.model._assessment import Assessment, assess_rows
 from labelsure.model._fitted import Fitted
@@ -387,6 +388,10 @@ def _list_stops(model: Fitted) -> list[dict[str, Any]]:
     return stops
 
 
+def _at_least(policy: AcceptPolicy) -> str:
+    return "at least" if policy.guarantee == "exact" else "approximately at least"
+
+
 def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted: bool) -> str:
     """Say what holds at a threshold, None being one that nothing was shown of."""
     level = f"{100 * model.confidence:g}% confidence"
@@ -400,9 +405,11 @@ def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted
         return "No guarantee: the model was cross-fitted."
     if stop is None or not stop["bound"]:
         return "No guarantee at this threshold."
-    least = f"predictions accepted here average at least {_floor(stop['bound'])} {noun}"
+    at_least = _at_least(model.policy)
+    least = f"predictions accepted here average {at_least} {_floor(stop['bound'])} {noun}"
     if stop["own"]:
-        return f"Guaranteed: {least} ({level})."
+        known = "Guaranteed" if model.policy.guarantee == "exact" else "Approximate"
+        return f"{known}: {least} ({level})."
     return f"Bound: {least} ({level} for all thresholds that the slider stops at together)."
 
 
@@ -493,7 +500,7 @@ def _answer(
     interval = f"{of_accepted.low:.3f} to {of_accepted.high:.3f}"
     estimated = f"estimated for these {k:,}: {interval}."
     part = f"{k:,} of {n:,} predictions ({_percent(k, n)})" if k < n else f"all {n:,} predictions"
-    bound = f"at least {_floor(policy.bound_)} {noun}"
+    bound = f"{_at_least(policy)} {_floor(policy.bound_)} {noun}"
     if is_shifted:
         return [
             f"Do not send out any prediction unreviewed: {part} reach {threshold}, but the batch "
@@ -540,7 +547,7 @@ def _compare(
     calibrated = f"{card.estimated:.3f} ({card.low:.3f} to {card.high:.3f})"
     estimate = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
     rows = [
-        ["rows", f"{n:,}", f"{card.n_for_estimator + card.n_for_policy:,}"],
+        ["rows", f"{n:,}", f"{card.n_calibration:,}"],
         [f"estimated {quantity}", estimate, f"{calibrated}, {card.n_for_estimator:,} rows"],
     ]
     if actual is not None:

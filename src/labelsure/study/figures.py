@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = {
     "(a) uniform": (1, 1, 1, 1, 1, 1, 1, 1),
-    "(b) nearly uniform": (2, 1, 1, 1, 1, 1, 1, 0),
+    "(b) close runners-up": (10, 9, 9, 9, 1, 1, 1, 1),
     "(c) two halves": (0, 3, 0, 0, 0, 0, 3, 0),
-    "(d) one ahead of many": (1, 1, 5, 1, 1, 1, 1, 1),
-    "(e) the worked example": (0, 4, 3, 0, 3, 0, 2, 0),
-    "(f) almost certain": (0, 0, 0, 0, 0, 18, 1, 1),
+    "(d) one far ahead": (1, 1, 5, 1, 1, 1, 1, 1),
+    "(e) worked example": (0, 4, 3, 0, 3, 0, 2, 0),
+    "(f) one labelset": (0, 0, 0, 0, 0, 1, 0, 0),
 }
 """Weights of the eight labelsets of three labels, the first label as the highest bit. (a), (e) and
-(f) are described in the paper; (b) to (d) are ours."""
+(f) are as the paper describes them, and of (b) that others are close to the mode; (c) and (d) are
+ours."""
 
 N_POINTS = 201
 WIDTH = 3.5
@@ -143,14 +144,20 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
     return figure
 
 
-def accepted_curves(analyses: Analyses) -> pd.DataFrame:
+def accepted_curves(analyses: Analyses, *, least: int = FEW) -> pd.DataFrame:
     """Return the mean accuracy of the most confident predictions of the first repeat.
+
+    Parameters
+    ----------
+    analyses
+        Of a study.
+    least
+        Means over fewer predictions are left out; the paper's Figure 4 begins with 1.
 
     Returns
     -------
     pandas.DataFrame
-        dataset, classifier, metric, candidate, share, accuracy; shares of fewer than ten
-        instances are left out.
+        dataset, classifier, metric, candidate, share, n_accepted, accuracy.
     """
     scores, settings = analyses.scores, analyses.settings
     present = list(dict.fromkeys(scores["classifier"]))
@@ -166,7 +173,7 @@ def accepted_curves(analyses: Analyses) -> pd.DataFrame:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
             curve = accept_curve(ranks[kept], accuracy[kept]).table
-            curve = curve.loc[curve["n_accepted"] >= FEW, ["share", "accuracy"]]
+            curve = curve.loc[curve["n_accepted"] >= least, ["share", "n_accepted", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)
 
@@ -192,12 +199,36 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
         left.set(title=str(dataset).capitalize(), xlim=(0, 1))
         right.set_title("difference from HP")
     if len(curves):
-        metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
-        figure.supxlabel(f"share accepted, by the {CLASSIFIERS.get(classifier, classifier)}")
-        figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
+        _name_axes(figure, curves, "share accepted")
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=2)
     return figure
+
+
+def plot_accepted_counts(curves: pd.DataFrame) -> Figure:
+    """Draw the mean accuracy of the most confident predictions against their number."""
+    parts = list(curves.groupby("dataset", sort=False))
+    n_rows = -(-max(len(parts), 1) // 2)
+    figure = make_figure(WIDTH, 1.5 * n_rows + 1.0)
+    axes = figure.subplots(n_rows, 2, squeeze=False, sharey=True).ravel()
+    for ax, (dataset, part) in zip(axes, parts, strict=False):
+        for name, curve in part.groupby("candidate", sort=False):
+            style = _style(str(name)) | {"marker": "", "linewidth": 1}
+            ax.plot(curve["n_accepted"], curve["accuracy"], label=full_name(str(name)), **style)
+        ax.set(title=str(dataset).capitalize(), xlim=(0, None), ylim=(-0.02, 1.02))
+    for ax in axes[len(parts) :]:
+        ax.set_visible(False)
+    if len(curves):
+        _name_axes(figure, curves, "number accepted")
+        handles = axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=2)
+    return figure
+
+
+def _name_axes(figure: Figure, curves: pd.DataFrame, counted: str) -> None:
+    metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
+    figure.supxlabel(f"{counted}, by the {CLASSIFIERS.get(classifier, classifier)}")
+    figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
 
 
 class FigureKind(NamedTuple):
@@ -215,9 +246,14 @@ FIGURES = {
         plot_calibration,
     ),
     "accepted": FigureKind(
-        "Accuracy of the most confident predictions (the paper's Figure 4)",
+        "Accuracy of the most confident predictions, and how far candidates differ from HP",
         accepted_curves,
         plot_accepted,
+    ),
+    "accepted_counts": FigureKind(
+        "Accuracy by the number of accepted predictions (the paper's Figure 4)",
+        partial(accepted_curves, least=1),
+        plot_accepted_counts,
     ),
     "example_distributions": FigureKind(
         "Distributions over the labelsets of three labels (the paper's Figure 1)",
