@@ -176,9 +176,8 @@ class LabelRules:
         valid = (rows @ self.implied).count_nonzero(axis=1) == rows.sum(axis=1)
         for group in self.groups:
             n_true = np.asarray(rows[:, list(group.members)].sum(axis=1))
-            valid &= (n_true == 1) | (
-                (n_true == 0) & ~(group.required & self._is_open(rows, group))
-            )
+            needs_one = group.required & self._is_open(rows, group)
+            valid &= (n_true == 1) | ((n_true == 0) & ~needs_one)
         return np.asarray(valid)
 
     def _is_open(self, Y: Labelsets, group: Group) -> Mask:
