@@ -280,6 +280,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
         self._check_parameters(decides=Y_pred is None)
+        if groups is not None and self.share is not None:
+            raise InputError(
+                "`share` needs independent rows, whose order statistics have a known distribution, "
+                "got `groups`. Use a target."
+            )
         params = self._route({"sample_weight": sample_weight, **params})
         estimator = self._new_estimator()
         data = TrainingData.read(
