@@ -460,6 +460,8 @@ def test_groups_are_held_out_as_a_whole(fits, cv):
 
 
 def test_groups_that_are_missing_or_too_much(fits):
+    with pytest.raises(ls.InputError, match="independent"):
+        aware(Counting(), cv=0.4, share=0.5).fit(X, Y, groups=np.arange(200) // 10)
     with pytest.raises(ValueError, match="parameter"):
         aware(Counting(), cv=GroupKFold(4)).fit(X, Y)
     with pytest.raises(ls.InputError, match="`groups`"):

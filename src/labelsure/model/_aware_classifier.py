@@ -29,9 +29,10 @@ from labelsure._runtime.typing import Floats, LabelNames, Mask
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor, weighted_mean
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, hold_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
@@ -136,6 +137,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     check_inputs
         Whether rows are referred, whatever their score, if a number lies far outside of its
         column's range in the rows of `fit` (about one ordinary row in 200 does, at most).
+    constraints
+        `LabelConstraints`: every prediction then obeys them, by a `ConstrainedCalibration`, which
+        takes the place of the recalibration.
     empty
         Value of Jaccard and F1 for two empty labelsets.
     n_jobs
@@ -224,6 +228,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         decision: Any = "best",
         recalibration: Any = "auto",
         check_inputs: bool = True,
+        constraints: LabelConstraints | None = None,
         empty: float = 1.0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -240,6 +245,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.decision = decision
         self.recalibration = recalibration
         self.check_inputs = check_inputs
+        self.constraints = constraints
         self.empty = empty
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -279,11 +285,18 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
         self._check_parameters(decides=Y_pred is None)
+        if groups is not None and self.share is not None:
+            raise InputError(
+                "`share` needs independent rows, whose order statistics have a known distribution, "
+                "got `groups`. Use a target."
+            )
         params = self._route({"sample_weight": sample_weight, **params})
         estimator = self._new_estimator()
         data = TrainingData.read(
             X, y, estimator, self._requirements(), params, groups=groups, Y_pred=Y_pred
         )
+        if isinstance(recalibration := self._recalibration(), Recalibration):
+            recalibration.check_truth(data.Y, data.labels.names)
         calibration = self._make_calibration(data, estimator)
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             calibrated = calibration.calibrate(data)
@@ -304,7 +317,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.empty,
             self.cv,
             make_rule(self.decision, self.metric, self.empty, data.Y, given=given),
-            self.recalibration,
+            self._recalibration(),
             splits=self._make_policy() is not None and self.guarantee == "exact",
             check_inputs=self.check_inputs,
             random_state=self.random_state,
@@ -778,7 +791,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def judged_(self) -> str:
         """Which predictions are judged, in words."""
-        return self.fitted_.predictor.rule.title
+        return self.fitted_.predictor.judged
 
     @property
     def reference_(self) -> Estimate:
@@ -858,7 +871,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self._make_policy()  # refuses targets and shares
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
-        check_recalibration(self.recalibration)
+        check_recalibration(self.recalibration, self.constraints)
         self._make_region()
         if self.region is not None and not holds_out(self._new_estimator(), self.cv):
             raise InputError(
@@ -879,6 +892,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         )
         policy.check_parameters()
         return policy
+
+    def _recalibration(self) -> Any:
+        if self.constraints is None:
+            return self.recalibration
+        return ConstrainedCalibration(self.constraints, calibrate=self.recalibration is not None)
 
     def _make_region(self) -> LabelsetRegion:
         setting = USUAL_COVERAGE if self.region is None else self.region

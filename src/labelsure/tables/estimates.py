@@ -222,7 +222,9 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    compared = counts(known.labelsets[entries], np.asarray(estimated.table.decisions)[places])
+    predicted = estimated.table.decisions
+    assert predicted is not None
+    compared = counts(known.labelsets[entries], predicted[places])
     accuracy = fitted.metric.values(*compared, empty=fitted.empty)
     return entries, accuracy, estimated.accuracy[places]
 
