@@ -178,10 +178,10 @@ class ScoreTable:
         chosen = check_metrics(list(METRICS) if metrics is None else metrics)
         decisions = None if Y_pred is None else dist.align(Y_pred, "Y_pred")
         truth = None if Y_true is None else dist.align(Y_true, "Y_true")
-        return cls.of_aligned(dist, truth, decisions, chosen, decision_rule)
+        return cls._of_aligned(dist, truth, decisions, chosen, decision_rule)
 
     @classmethod
-    def of_aligned(
+    def _of_aligned(
         cls,
         dist: LabelsetDistribution,
         Y_true: Labelsets | None,

@@ -223,7 +223,7 @@ class Calibration(ABC):
         for some in rows.cut_for_cache():
             dist = make_small_dense(some.dist)
             decisions = self.rule.choose(dist, some.apart)
-            table = ScoreTable.of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
+            table = ScoreTable._of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
             table.clusters = some.clusters
             if dist is not some.dist:
                 table.replace_joint(some.dist)

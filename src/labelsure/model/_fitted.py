@@ -79,7 +79,7 @@ class Fitted:
     def tabulate(self, predictions: Predictions, truth: Labelsets | None = None) -> ScoreTable:
         """Score table of predictions under the metric of the model."""
         rule = self.predictor.rule.name
-        return ScoreTable.of_aligned(
+        return ScoreTable._of_aligned(
             predictions.dist, truth, predictions.decisions, [self.metric], rule
         )
 
