@@ -220,7 +220,7 @@ def assess_rows(
         fitted.find_region().predict(dist) if shows_region else None,
         test,
         untested,
-        fitted.predictor.rule.title,
+        fitted.predictor.judged,
         fitted.metric.title,
         fitted.predictor.predict_own(X) if fitted.comparison.differs and X is not None else None,
     )

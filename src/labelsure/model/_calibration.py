@@ -245,6 +245,11 @@ class Calibration(ABC):
         return found
 
 
+def learns_from_rows(recalibration: Any) -> bool:
+    """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
+    return recalibration is not None and getattr(recalibration, "calibrate", True)
+
+
 def recalibrate_rows(found: Recalibration | None, rows: CalibrationRows) -> CalibrationRows:
     """Rows with recalibrated distributions."""
     dist = rows.dist if found is None else found.transform(rows.dist)
@@ -284,7 +289,7 @@ class HeldOut(Calibration):
         predictor = self._fit(data, fitted_to)
         rows = self._predict_rows(predictor, data, held_out, None if settled else training)
         n_first = len(held_out)
-        if self.splits or self.recalibration is not None:
+        if self.splits or learns_from_rows(self.recalibration):
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
         first = rows[:n_first]
         found = self.fit_recalibration(predictor.estimator, [first])
@@ -309,7 +314,7 @@ class HeldOut(Calibration):
             tables[0],
             tables[-1],
             # Rows that a recalibration was fitted to are not new to the distributions.
-            rows if found is None else later,
+            later if learns_from_rows(found) else rows,
             0 if settled else len(training),
             rows.seen,
             self._compare_with_predict(predictor, data, held_out, tables),

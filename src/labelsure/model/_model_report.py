@@ -598,7 +598,7 @@ def make_model_report(
         "version": __version__,
         "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
         "metric": noun,
-        "judged": model.predictor.rule.title,
+        "judged": model.predictor.judged,
         "note": note,
         "batch": None,
         "alert": "",

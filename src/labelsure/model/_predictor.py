@@ -14,7 +14,7 @@ from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -151,6 +151,13 @@ class Predictor:
     rule: DecisionRule
     recalibration: Recalibration | None = None
 
+    @property
+    def judged(self) -> str:
+        """Which predictions are judged, in words."""
+        is_ruled = isinstance(self.recalibration, ConstrainedCalibration)
+        obeys = is_ruled and self.rule.name not in ("predict", "given")
+        return self.rule.title + (", valid labelsets only" if obeys else "")
+
     def with_estimator(self, fitted: Any) -> Predictor:
         """Return a predictor with another fitted classifier."""
         return replace(self, estimator=fitted)
@@ -207,4 +214,6 @@ def make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
     if not dist._has_engines or not few or len(dist) == 0:
         return dist
-    return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
+    dense = DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
+    dense._rules = dist.rules
+    return dense
