@@ -134,6 +134,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         held-out truths and decisions do not become less accurate. None: no recalibration. Or an
         unfitted recalibration such as `TemperatureScaling()`. Policy and region never use the rows
         that it was fitted to.
+    check_inputs
+        Whether rows are referred, whatever their score, if a number lies far outside of its
+        column's range in the rows of `fit` (about one ordinary row in 200 does, at most).
     constraints
         `LabelConstraints`: every prediction then obeys them, by a `ConstrainedCalibration`, which
         takes the place of the recalibration.
@@ -224,6 +227,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         cv: Any = HELD_OUT,
         decision: Any = "best",
         recalibration: Any = "auto",
+        check_inputs: bool = True,
         constraints: LabelConstraints | None = None,
         empty: float = 1.0,
         n_jobs: int | None = None,
@@ -240,6 +244,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.cv = cv
         self.decision = decision
         self.recalibration = recalibration
+        self.check_inputs = check_inputs
         self.constraints = constraints
         self.empty = empty
         self.n_jobs = n_jobs
@@ -314,6 +319,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             make_rule(self.decision, self.metric, self.empty, data.Y, given=given),
             self._recalibration(),
             splits=self._make_policy() is not None and self.guarantee == "exact",
+            check_inputs=self.check_inputs,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             log=self._log,
@@ -343,7 +349,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 scores = estimator.compare_estimates()[0]
             else:
                 scores = estimator.predict(for_policy)
-            policy.fit(scores, realised, clusters=for_policy.clusters)
+            # Rows outside are never accepted, so that what is proved is proved for the others.
+            inside, clusters = ~calibrated.is_outside, for_policy.clusters
+            clusters = None if clusters is None else clusters[inside]
+            policy.fit(scores[inside], realised[inside], clusters=clusters)
         return Fitted(
             calibrated.predictor,
             estimator,
@@ -667,7 +676,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             raise unknown_name("shift", shift, ("test", "ignore"))
         found, tests = self._predict(X, Y_pred), shift == "test"
         rows = estimate_rows(self.fitted_, found, k, tests_shift=tests)
-        return assess_rows(self.fitted_, rows, X, tests_shift=tests)
+        return assess_rows(self.fitted_, found, rows, X, tests_shift=tests)
 
     @_shows_progress
     def report(

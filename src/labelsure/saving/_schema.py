@@ -42,6 +42,7 @@ _TYPES_BY_MODULE = {
     "model._aware_classifier": "AccuracyAwareClassifier",
     "model._decision_rules": "Best Given Mode OwnPredict Thresholds",
     "model._fitted": "Fitted",
+    "model._input_ranges": "InputRanges",
     "model._inputs": "InputColumns",
     "model._model_card": "ModelCard",
     "model._predictor": "Labels Predictor",
