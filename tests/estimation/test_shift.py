@@ -96,7 +96,8 @@ class TestTheTest:
         larger = make_view(rng.normal(0.25, 1, size=(9000, 1)))
         assert compare_views(make_view(left), larger).found
         assert (test.n_reference, test.n_batch) == (2000, 2000)
-        assert "but little" in str(test)
+        assert "too little to matter" in str(test)
+        assert "too small to matter" in test.brief
 
     def test_the_same_every_time(self):
         once, again = (ls.shift_test(DIST[:700], DIST[700:]) for _ in range(2))

@@ -161,6 +161,8 @@ class Comparison:
             inflation = max(judges[0].fit_inflation(left), judges[1].fit_inflation(right))
             margin = _paired_margin(self.shared, inflation, len(differences), self.level)
             basis = f"paired on {len(self.shared.accuracy):,} {judges[0].calibration_rows}"
+        if not judges[0].can_compare:
+            basis += f"; {judges[0].trained_models}"
         mean = said[0].mean - said[1].mean
         tests = [one.shift for one in said if one.shift is not None]
         return Difference(

@@ -475,7 +475,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             basis += f" in {self.scatter_.n_clusters:,} clusters{few}"
         if self.can_compare:
             return basis
-        return f"{basis}; interval for models trained on {self.calibration_.trained_on} rows"
+        return f"{basis}; {self.trained_models}"
+
+    @property
+    def trained_models(self) -> str:
+        """Which models an interval after cross-fitting is for."""
+        return f"interval for models trained on {self.calibration_.trained_on} rows"
 
     @property
     def calibration_rows(self) -> str:
