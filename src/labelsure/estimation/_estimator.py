@@ -205,8 +205,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             `decide(dist, metric)` has the decisions with the highest expected accuracy.
         Y_train
             (m, L) labelsets of the rows that the classifier was trained on, none of which are
-            fitted to here. How often a predicted labelset is among them makes estimates sharper
-            (`docs/dev/features.md`).
+            fitted to here. How often a predicted labelset is among them makes estimates sharper.
         clusters
             (n,) the cluster of each row, where rows depend on each other (ten photos of one event):
             intervals then count clusters, and batches are taken to be clustered alike.

@@ -155,9 +155,7 @@ N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing 
 LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 
 SHARED, OFFSET = 10.0, 1.0
-"""Prior standard deviations of shared coefficients and of offsets. 0.5 and 1 covered alike on
-Yeast, Emotions and two simulated populations; 1 follows a label that is never true more closely.
-Other sets: `docs/evidence/label_metrics_ridge.csv`."""
+"""Prior standard deviations of shared coefficients and of offsets."""
 
 N_SHARED = 4
 WIDE = 0.975  # probability of the quantiles at which intervals are compared
