@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import labelsure as ls
-from labelsure._runtime.plots import PALETTE, STYLES
+from labelsure._runtime.plots import PALETTE
 from labelsure.study.conclusions import published_table
 from labelsure.study.figures import EXAMPLES, full_name, plot_candidates
 
