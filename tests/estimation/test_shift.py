@@ -224,7 +224,7 @@ class TestWeights:
     def test_other_mistakes(self):
         with pytest.raises(ls.errors.UnknownNameError, match="weigted"):
             ESTIMATOR.estimate(DIST, shift="weigted")
-        with pytest.raises(ls.InputError, match="`metric` must be None"):
+        with pytest.raises(ls.InputError, match="`metric` must be a mean over rows with shift"):
             ESTIMATOR.estimate(DIST, shift="weighted", metric="micro-f1")
 
     def test_predictions_of_folds_are_no_reference(self):

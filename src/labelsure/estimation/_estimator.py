@@ -409,10 +409,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         labelled = Y_true is not None or rows is not None
         if metric is not None:
             check_label_metric(metric)
-            if interval != INTERVALS[0] or (shift == "weighted" and not labelled):
+            is_weighted = shift == "weighted" and not labelled
+            if is_weighted or interval != INTERVALS[0]:
+                setting = f"shift={shift!r}" if is_weighted else f"interval={interval!r}"
                 raise InputError(
-                    f"`metric` must be a mean over rows with interval={interval!r} and "
-                    f"shift={shift!r}, got {metric!r}. Leave both at their defaults."
+                    f"`metric` must be a mean over rows with {setting}, got {metric!r}."
                 )
             batch = self._read_labels(dist, Y_pred, Y_true, rows)
             found = batch.estimate_average(metric, self.empty, level, self.random_state)
