@@ -45,8 +45,8 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
-MIN_POWERFUL = 60
-"""Of the harmonic sum of both samples: with fewer rows the test finds less than half of the shifts
+MIN_POWERFUL = 150
+"""Of 1 / (1 / n + 1 / N): with less, fewer than half of the shifts in the number of labels are found
 by which an estimate is off by .05 (`docs/howto/shift.md`)."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
