@@ -79,12 +79,9 @@ class Fitted:
 
     def tabulate(self, predictions: Predictions, truth: Labelsets | None = None) -> ScoreTable:
         """Score table of predictions under the metric of the model."""
-        return ScoreTable.from_distribution(
-            predictions.dist,
-            truth,
-            predictions.decisions,
-            metrics=[self.metric],
-            decision_rule=self.predictor.rule.name,
+        rule = self.predictor.rule.name
+        return ScoreTable._of_aligned(
+            predictions.dist, truth, predictions.decisions, [self.metric], rule
         )
 
     def estimator_for(self, metric: MetricLike) -> AccuracyEstimator:
