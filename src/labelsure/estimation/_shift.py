@@ -111,7 +111,8 @@ class ShiftTest:
     >>> rng = np.random.default_rng(0)
     >>> reference = IndependentLabels(rng.beta(0.3, 0.6, size=(500, 3)))
     >>> print(shift_test(reference, IndependentLabels(rng.beta(0.3, 0.6, size=(200, 3)))))
-    No sign that the batch differs from the reference (AUC 0.50, p = 0.86).
+    No sign that the batch differs from the reference (AUC 0.50, p = 0.86; little power: 200 rows
+    against 500).
     """
 
     auc: float
@@ -142,8 +143,13 @@ class ShiftTest:
             return f"shift detected, AUC {self.auc:.2f}"
         if self.is_small:
             return f"shift too small to matter, AUC {self.auc:.3f}"
+        power = self._describe_power()
+        return f"no shift detected ({power})" if power else "no shift detected"
+
+    def _describe_power(self) -> str:
+        """Warn of little power; empty if there is enough."""
         rows = f"{self.n_batch:,} rows against {self.n_reference:,}"
-        return f"no shift detected{f' (little power: {rows})' if self.has_little_power else ''}"
+        return f"little power: {rows}" if self.has_little_power else ""
 
     def __str__(self) -> str:
         figures = f"AUC {self.auc:.2f}, p = {self.p_value:.2g}"
@@ -157,8 +163,8 @@ class ShiftTest:
                 "The batch differs from the reference by too little to matter (AUC "
                 f"{self.auc:.3f}, p = {self.p_value:.2g})."
             )
-        few = f"; little power: {self.n_batch:,} rows" if self.has_little_power else ""
-        return f"No sign that the batch differs from the reference ({figures}{few})."
+        figures = "; ".join(filter(None, (figures, self._describe_power())))
+        return f"No sign that the batch differs from the reference ({figures})."
 
     def _repr_html_(self) -> str:
         return make_html(str(self), self.moved.head(10))
