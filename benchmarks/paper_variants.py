@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 from benchmarks.base_learners import LABELS, SETTINGS, TEST_SHARE
+from labelsure.classifiers import ClassifierTrellis
 from labelsure.distributions import LabelsetTable
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.study.analyses import KEYS, correlate
@@ -69,7 +70,7 @@ def trellises(train: Any, X: Any, seed: int) -> Iterator[tuple[str, Any]]:
         ("random", lasso, "random"),
         ("random, features and links standardised", scaled, "random"),
     ):
-        model = ls.ClassifierTrellis(learner, placement=placement, random_state=seed)
+        model = ClassifierTrellis(learner, placement=placement, random_state=seed)
         yield title, model.fit(train.X, train.Y).predict_distribution(X)
 
 
