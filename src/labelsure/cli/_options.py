@@ -162,6 +162,14 @@ Guarantee = Annotated[
 Region = Annotated[
     float | None, option("--region", "Nominal coverage of certain and possible labels.", **INSIDE)
 ]
+Taxonomy = Annotated[
+    str | None,
+    option(
+        "--taxonomy",
+        "A .csv with the columns child and parent: each label implies its parent.",
+        metavar="FILE",
+    ),
+]
 Cv = Annotated[
     str | None,
     option(
