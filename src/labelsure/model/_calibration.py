@@ -222,13 +222,8 @@ class Calibration(ABC):
         tables = []
         for some in rows.cut_for_cache():
             dist = make_small_dense(some.dist)
-            table = ScoreTable.from_distribution(
-                dist,
-                some.truth,
-                self.rule.choose(dist, some.apart),
-                metrics=metrics,
-                decision_rule=self.rule.name,
-            )
+            decisions = self.rule.choose(dist, some.apart)
+            table = ScoreTable._of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
             table.clusters = some.clusters
             if dist is not some.dist:
                 table.replace_joint(some.dist)

@@ -83,13 +83,9 @@ class Fitted:
         metric: MetricLike | None = None,
     ) -> ScoreTable:
         """Score table of predictions under a metric; None for that of the model."""
-        return ScoreTable.from_distribution(
-            predictions.dist,
-            truth,
-            predictions.decisions,
-            metrics=[self.metric if metric is None else metric],
-            decision_rule=self.predictor.rule.name,
-        )
+        metrics = [self.metric if metric is None else metric]
+        rule = self.predictor.rule.name
+        return ScoreTable._of_aligned(predictions.dist, truth, predictions.decisions, metrics, rule)
 
     def estimator_for(self, metric: MetricLike | None) -> AccuracyEstimator:
         """Accuracy estimator under another metric, fitted to the same calibration table."""

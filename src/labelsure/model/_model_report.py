@@ -24,7 +24,8 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
+from labelsure.labelsets.lists import name_rows
+from labelsure.labelsets.rows import make_sparse, show_names, to_indices
 from labelsure.model._assessment import Assessment, assess_rows, is_outside
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
@@ -436,7 +437,7 @@ def _describe(
     dist = found.distribution
 
     def name(labelsets: Any) -> list[list[str]]:
-        return [list(names) for names in to_names(labelsets, dist.label_names)]
+        return [list(names) for names in name_rows(labelsets, dist.label_names)]
 
     columns = {"predicted": name(found.Y_pred)}
     if Y_true is not None:
