@@ -83,7 +83,7 @@ class Fitted:
         metric: MetricLike | None = None,
     ) -> ScoreTable:
         """Score table of predictions under a metric; None for that of the model."""
-        metrics = [self.metric if metric is None else metric]
+        metrics = [self.metric if metric is None else get_metric(metric)]
         rule = self.predictor.rule.name
         return ScoreTable._of_aligned(predictions.dist, truth, predictions.decisions, metrics, rule)
 
