@@ -23,6 +23,7 @@ from labelsure.cli._options import MODELS, Command, app, output_of
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
+    from labelsure.distributions.constraints import LabelConstraints
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
@@ -48,6 +49,7 @@ def train(
     share: opt.Share = None,
     guarantee: opt.Guarantee = "exact",
     region: opt.Region = None,
+    taxonomy: opt.Taxonomy = None,
     confidence: opt.Confidence = 0.95,
     classifier: opt.Classifier = "ecc",
     cv: opt.Cv = None,
@@ -87,6 +89,7 @@ def train(
             share=share,
             guarantee=guarantee,
             region=region,
+            constraints=_read_taxonomy(taxonomy),
             confidence=confidence,
             cv=_read_cv(cv),
             n_jobs=n_jobs,
@@ -119,6 +122,7 @@ def calibrate(
     share: opt.Share = None,
     guarantee: opt.Guarantee = "exact",
     region: opt.Region = None,
+    taxonomy: opt.Taxonomy = None,
     confidence: opt.Confidence = 0.95,
     seed: opt.Seed = 0,
     overwrite: opt.Overwrite = False,
@@ -165,12 +169,21 @@ def calibrate(
             share=share,
             guarantee=guarantee,
             region=region,
+            constraints=_read_taxonomy(taxonomy),
             confidence=confidence,
             random_state=seed,
         )
 
     read = [name for name in (predictions, truth, labels_from) if name is not None]
     _write_model(context, read, make_model, "NEW_PREDICTIONS.csv")
+
+
+def _read_taxonomy(taxonomy: str | None) -> LabelConstraints | None:
+    if taxonomy is None:
+        return None
+    from labelsure.distributions.constraints import LabelConstraints
+
+    return LabelConstraints(taxonomy)
 
 
 def _write_model(
