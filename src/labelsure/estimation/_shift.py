@@ -46,8 +46,8 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
 MIN_POWERFUL = 150
-"""Of 1 / (1 / n + 1 / N): with less, fewer than half of the shifts in the number of labels are found
-by which an estimate is off by .05 (`docs/howto/shift.md`)."""
+"""Of 1 / (1 / n + 1 / N): with less, the test finds fewer than half of the shifts in the number of
+labels by which an estimate is off by .05 (`docs/howto/shift.md`)."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
 
