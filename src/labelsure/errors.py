@@ -228,6 +228,6 @@ def hold_warnings(category: type[Warning]) -> Iterator[list[str]]:
 def _level_of_caller() -> int:
     """Return how many calls up from `warn` the first is that is not of this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("labelsure."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("labelsure."):
         level, frame = level + 1, frame.f_back
     return level
