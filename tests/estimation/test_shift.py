@@ -12,12 +12,8 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from labelsure.estimation._shift import (
-    Separator,
-    compare_views,
-    draw_counts,
-    weigh_by_inputs,
-)
+from labelsure.estimation._importance_weights import draw_counts, weigh_by_inputs
+from labelsure.estimation._shift import Separator, compare_views
 
 NAMES = ["a", "b", "c"]
 
