@@ -1,11 +1,11 @@
 """Importance weights: the mean accuracy of a batch under covariate shift.
 
-Under covariate shift the estimate is the mean estimate of the batch plus the weighted mean residual of
-the calibration set (doubly robust: right if the estimator or the weights are). Weights are the odds
-of a classifier that separates batch and calibration set (`Separator`). They rest on inputs, not on
-labels, so that fitting them does not make residuals look smaller. The interval contains the sampling
-error of both samples, by a bootstrap (one Newton step of the classifier for each replicate), and
-that of the outcomes.
+Under covariate shift the estimate is the mean estimate of the batch plus the weighted mean
+residual of the calibration set (doubly robust: right if the estimator or the weights are).
+Weights are the odds of a classifier that separates batch and calibration set (`Separator`). They
+rest on inputs, not on labels, so that fitting them does not make residuals look smaller. The
+interval contains the sampling error of both samples, by a bootstrap (one Newton step of the
+classifier for each replicate), and that of the outcomes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Prevalence of labels in a batch under label shift.
 
-On the calibration set a logistic
-regression on the logit of label j's probability gives its log-odds; less those of its prevalence
-there, they are the log of the density ratio r(x) = p(x given y_j = 1) / p(x given y_j = 0), which
-label shift leaves as it is. Of a batch with prevalence pi the likelihood is the product of pi r(x)
-+ 1 - pi. Its maximum is where the EM algorithm of Saerens, Latinne and Decaestecker (2002) ends:
-the mean posterior probability is pi.
+On the calibration set a logistic regression on the logit of label j's probability gives its log-
+odds; less those of its prevalence there, they are the log of the density ratio r(x) = p(x given
+y_j = 1) / p(x given y_j = 0), which label shift leaves as it is. Of a batch with prevalence pi
+the likelihood is the product of pi r(x) + 1 - pi. Its maximum is where the EM algorithm of
+Saerens, Latinne and Decaestecker (2002) ends: the mean posterior probability is pi.
 
 The interval is for the share of the batch itself, by the delta method: the batch tells pi by its
 likelihood, less what its labels scatter around pi; and the density ratio is uncertain.
