@@ -391,6 +391,8 @@ class CrossFitted(Calibration):
         found = self.fit_recalibration(predictor.estimator, parts)
         tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
         table = ScoreTable.concatenate(tables)
+        if isinstance(self.cv, Integral):
+            table.trained_on = f"{1 - 1 / int(self.cv):.0%} of the"
         return Calibrated(
             replace(predictor, recalibration=found),
             table,
@@ -400,7 +402,7 @@ class CrossFitted(Calibration):
             LabelsetFrequencies.of(data.Y, data.labels.names),
             PredictComparison(),
             predictor.is_outside(take_rows(data.X, order)),
-            f"{1 - 1 / int(self.cv):.0%} of the" if isinstance(self.cv, Integral) else "fewer",
+            table.trained_on,
         )
 
 

@@ -19,7 +19,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._batch_summary import BatchSummary
-from labelsure.estimation._label_estimates import MEASURES, LabelCounts
+from labelsure.estimation._label_estimates import MEASURES, LabelBatch, LabelCounts
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
@@ -320,12 +320,9 @@ class PageRows:
                 np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
             )
             dist = IndependentLabels(marginals, label_names=model.label_names)
-            table = calibration.estimate_labels(
-                ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
-                empty=model.empty,
-                level=model.confidence,
-                random_state=0,
-            )
+            scored = ScoreTable.from_distribution(dist, None, decisions, metrics=[])
+            batch = LabelBatch(calibration, scored)
+            table = batch.estimate_labels(model.empty, model.confidence, random_state=0)
             found = {name: table[name].to_numpy() for name in table.columns}
             for part in ("", "_low", "_high"):
                 found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen
