@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -184,6 +185,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.empty = empty
         self.random_state = random_state
 
+    @one_blas_thread()  # small matrices: threads that wait for each other cost more
     def fit(
         self,
         dist: Any,
