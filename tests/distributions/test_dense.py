@@ -192,8 +192,8 @@ def test_what_single_precision_cannot_tell_is_decided_in_double_precision():
 def test_shortcuts_agree_with_all_pairs(L, metric):
     dist = ls.DenseDistribution(random_rows(2, L, seed=L))
     for empty in (0.0, 1.0):
-        by_pairs, _ = dist._best(Metric("another", METRICS[metric].function), empty)
-        assert_array_equal(ls.decide(dist, metric, empty=empty).labelsets, by_pairs)
+        ((_, found),) = dist._best(Metric("another", METRICS[metric].function), empty)
+        assert_array_equal(ls.decide(dist, metric, empty=empty).labelsets, found.labelsets)
 
 
 def test_normalising():

@@ -13,10 +13,11 @@ from strategies import as_prefix_chain, linear_chains, summary_of
 
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
+from labelsure._kernels.labelset_search import Goals
 from labelsure._runtime import limits as _limits
-from labelsure.distributions._chain_mixture import Question
 from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._enumeration import enumerate_chains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.labelsets.rows import codes_of
 from labelsure.metrics.registry import EXACT
@@ -225,7 +226,7 @@ def test_thresholds_lie_above_and_below_the_mass_left():
         dist = ls.distributions.ChainMixture(
             chains, engine="certified", tolerance=0.0, budget=budget
         )
-        for _, known in dist._support(EXACT):
+        for _, known in dist._best(EXACT, 1.0):
             kinds |= set((known.largest_unseen < known.unseen_mass).tolist())
     assert kinds == {True, False}
 
@@ -669,10 +670,9 @@ def test_the_most_probable_against_loops(engine, chain, k, first_search):
 def test_the_most_probable_need_no_narrow_entropy():
     """A search for the best three ends as soon as these are certain, one for the profile later."""
     dist = ls.distributions.ChainMixture(linear_chains(4, 20, 3, 2.0, n_samples=6))
-    rows = np.arange(6)
     n_seen = [
-        dist._search(rows, question.goals(None), 20_000).seen.lengths
-        for question in (Question(n_certain=3), Question(dist._engine.tolerance, n_certain=3))
+        enumerate_chains(dist._chains, Goals.of(width, 2.0, 2.0, 3), 20_000).seen.lengths
+        for width in (2.0, dist._engine.tolerance)
     ]
     assert (n_seen[0] * 10 < n_seen[1]).all()
 
@@ -770,7 +770,7 @@ def test_a_mass_that_was_seen_is_enough():
         linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0
     )
     for mass in (0.3, 0.8, 0.99):
-        for _, known in dist.with_engine(mass=mass)._support(EXACT):
+        for _, known in dist.with_engine(mass=mass)._best(EXACT, 1.0):
             assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
     none = dist.with_engine(mass=0.0).profile().high.entropy  # any is enough: one round
     few = dist.with_engine(mass=0.3).profile().high.entropy

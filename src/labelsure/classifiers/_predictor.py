@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
 from labelsure.labelsets.rows import (
@@ -119,7 +120,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         classes, (n, 2). Of very many labels the listed ones, sparse
         """
         dist = self.predict_distribution(X)
-        marginals = dist._listed_marginals()
+        marginals = listed_marginals(dist)
         if isinstance(self.classes_, list):
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])

@@ -63,7 +63,7 @@ def fit_recalibration(
 
 def _choose_recalibration(dist: LabelsetDistribution) -> Recalibration | None:
     """Return the recalibration that "auto" fits to such distributions."""
-    if dist._votes() is not None:
+    if dist._votes is not None:
         return VoteSmoothing()
     if dist._is_independent and not dist.sparse_rows:
         return LabelwiseCalibration()
