@@ -10,7 +10,8 @@ from strategies import as_table, probability_rows, random_table
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.labelsets.rows import codes_of
+from labelsure.decisions._rules import _bound_by_covariances
+from labelsure.labelsets.codes import codes_of
 from labelsure.metrics.registry import EXACT, JACCARD, METRICS, Metric
 
 
@@ -156,7 +157,8 @@ def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
     sizes = np.arange(1, 41)
     worth = dist._size_marginals()[0] @ (1 / np.maximum(sizes[:, np.newaxis], sizes))
     by_size = [np.sort(worth[:, k - 1])[-k:].sum() for k in sizes]
-    best = int(np.argmax(by_size)) + 1
+    by_covariance = _bound_by_covariances(dist.marginals(), dist._covariance_sums())[0]
+    best = int(np.argmax(np.minimum(by_size, by_covariance))) + 1
     assert tried[1:] == [[best, best]]
 
 

@@ -19,7 +19,7 @@ from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._enumeration import enumerate_chains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 from labelsure.metrics.registry import EXACT
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")

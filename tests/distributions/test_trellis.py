@@ -9,6 +9,7 @@ from strategies import summary_of
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
+from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.distributions._answers import with_flips
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.labelsets.codes import codes_of, from_codes
@@ -163,6 +164,29 @@ def test_size_marginals(given_trellis):
         oracles.size_marginals(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
     np.testing.assert_allclose(dist._size_marginals(), by_hand, atol=1e-14)
+
+
+@given(any_trellis())
+def test_covariance_sums(given_trellis):
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
+    by_hand = [
+        oracles.covariance_sums(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
+    ]
+    np.testing.assert_allclose(dist._covariance_sums(), by_hand, atol=1e-14)
+
+
+@given(any_trellis(max_labels=4))
+def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis):
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
+    n_labels = dist.n_labels
+    bounds = _bound_by_covariances(dist.marginals(), dist._covariance_sums())
+    for row in range(2):
+        P = brute_force(*given_trellis, row)
+        by_hand = [oracles.jaccard_bound(P, k, n_labels) for k in range(1, n_labels + 1)]
+        np.testing.assert_allclose(bounds[row], by_hand, atol=1e-12)
+        for code in range(1, 2**n_labels):
+            value = oracles.expected(P, oracles.jaccard, code, n_labels)
+            assert value <= by_hand[oracles.size(code) - 1] + 1e-12
 
 
 @given(any_trellis(max_labels=5, values=("any", "certain")), st.sampled_from(list(METRICS)))

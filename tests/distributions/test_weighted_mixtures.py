@@ -46,11 +46,10 @@ def joints(chains, weights):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("budget", [0, 5, 60, 2**8])
-def test_certified_intervals_have_the_truth_in_them(route, form, budget):
+def test_certified_intervals_have_the_truth_in_them(form, budget):
     for seed, spread in enumerate((0.1, 1.0, 4.0)):
-        chains = make_chains(seed, 7, 3, spread, route=route)
+        chains = make_chains(seed, 7, 3, spread)
         weights = mixture_weights(np.random.default_rng(seed), form, 5, 3)
         truth = DenseDistribution(joints(chains, weights))
         dist = ls.distributions.ChainMixture(

@@ -16,6 +16,7 @@ label, or a function of labels, farther than m positions.
     mode_rows        the mode by the Viterbi algorithm, and the runner-up, which leaves it once
     top_rows         the k best labelsets: Viterbi with deviations (Lawler), best first in a heap
     forward_rows     marginals, entropy (chain rule) and log collision by the forward algorithm
+    covariance_rows  sums of |Cov(y_i, y_j)|: one forward pass from each label, O(L**2 S)
     sample_rows      ancestral sampling, O(L) a draw
 
 All others cost O(L S) a row; sums of logs are off by about L roundings, and log-probabilities
@@ -453,3 +454,43 @@ def forward_rows(start, stop, network, marginals, values):
                 log_collision += _rescale_masses(squares)
         values[i, 0] = entropy
         values[i, 1] = min(0.0, log_collision)
+
+
+@fast_kernel
+def covariance_rows(start, stop, network, marginals, sums):
+    """Per row and position: the sum over all labels of the size of the covariance with it.
+
+    From each label on, the masses of the labelsets that have it move over the labels after it.
+    Auxiliary positions are left out.
+    """
+    conditionals, shifts, order, n_states = network
+    n_labels, half = conditionals.shape[1], n_states // 2
+    masses, pushed = np.empty(n_states), np.empty(n_states)
+    with_label, spare = np.empty(n_states), np.empty(n_states)
+    by_state, no = np.empty(n_states), np.empty(conditionals.shape[2])
+    for i in range(start, stop):
+        masses[:] = 0.0
+        masses[0] = 1.0
+        sums[i] = 0.0
+        for a in range(n_labels):
+            mean = marginals[i, a]
+            if order[a] >= 0:
+                sums[i, a] += mean * (1.0 - mean)
+            _complements(conditionals[i, a], no)
+            _push_value(no, shifts[a], masses, pushed[:half], by_state)
+            _push_value(conditionals[i, a], shifts[a], masses, pushed[half:], by_state)
+            masses, pushed = pushed, masses
+            if order[a] < 0:
+                continue
+            with_label[:half] = 0.0
+            with_label[half:] = masses[half:]
+            for b in range(a + 1, n_labels):
+                _complements(conditionals[i, b], no)
+                _push_value(no, shifts[b], with_label, spare[:half], by_state)
+                _push_value(conditionals[i, b], shifts[b], with_label, spare[half:], by_state)
+                with_label, spare = spare, with_label
+                if order[b] < 0:
+                    continue
+                covariance = abs(_sum(with_label[half:]) - mean * marginals[i, b])
+                sums[i, a] += covariance
+                sums[i, b] += covariance

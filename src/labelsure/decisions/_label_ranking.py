@@ -13,7 +13,7 @@ from labelsure.distributions._base import LabelsetDistribution, check_distributi
 from labelsure.distributions._probabilities import as_floats
 from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import read_rows
+from labelsure.labelsets.reading import read_rows
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""

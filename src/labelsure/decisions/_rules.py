@@ -29,8 +29,9 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._sparse_labels import listed_marginals, with_dense_rows
 from labelsure.errors import InputError, TooLargeError
+from labelsure.labelsets.lists import to_names
 from labelsure.labelsets.names import NamedLabelsets
-from labelsure.labelsets.rows import OPEN, to_names
+from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,
@@ -444,6 +445,9 @@ def _search_jaccard(dist: LabelsetDistribution, metric: Metric, empty: float) ->
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = _find_sizes(dist)
     bounds, optimists = _choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
+    covariances = dist._covariance_sums()
+    if covariances is not None:
+        bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), covariances))
     by_marginal = _choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
     nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
     singles = np.stack([nothing, dist.mode(), _choose_f1(dist, empty)], axis=1)
@@ -525,6 +529,23 @@ class _Search:
     def _is_affordable(self, rows: Indices) -> Mask:
         """Return which of the rows may evaluate a labelset and all its flips."""
         return self.left[rows] > self._dist.n_labels
+
+
+def _bound_by_covariances(marginals: Floats, covariances: Floats) -> Floats:
+    """Return for each k what the expected Jaccard of k labels is at most, (n, L).
+
+    With d missed labels, and c = k + E[d], tp / (k + d) is at most
+    tp / c - tp (d - E[d]) / c**2 + ((d - E[d]) / c)**2. The mean of the last two is a sum of
+    covariances, at most that of the `covariances` of the labels left out, over c**2.
+    """
+    k = np.arange(1, marginals.shape[1] + 1)
+    most_hit = np.cumsum(-np.sort(-marginals, axis=1), axis=1)
+    least = k + marginals.sum(axis=1, keepdims=True) - most_hit  # what c can be
+    c = least[:, :, np.newaxis]
+    worth = marginals[:, np.newaxis] / c - covariances[:, np.newaxis] / c**2
+    best = np.cumsum(-np.sort(-worth, axis=2), axis=2)
+    chosen = np.take_along_axis(best, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
+    return chosen + covariances.sum(axis=1, keepdims=True) / least**2
 
 
 RULES: dict[Metric, Rule] = {

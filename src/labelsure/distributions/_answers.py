@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.rows import is_sparse, stack_rows
+from labelsure.labelsets.counts import stack_rows
+from labelsure.labelsets.sparse import is_sparse
 
 if TYPE_CHECKING:
     from labelsure.distributions._base import LabelsetDistribution

@@ -103,6 +103,7 @@ class LabelsetDistribution(ABC):
     _has_conditionals = False  # whether it is made of P(y_j = 1) given earlier labels, and x
     _is_dense = False  # whether everything is computed from all 2**L probabilities
     _has_engines = False  # whether `with_engine` changes how it is computed
+    _can_enumerate = False  # whether engine="certified" is one of these
     _lists_labelsets = False  # whether all labelsets but those listed have probability 0
     _votes: Votes | None = None  # votes that it was made of
     _members: Sequence[LabelsetDistribution] = ()  # distributions whose mixture it is
@@ -490,6 +491,10 @@ class LabelsetDistribution(ABC):
     def _size_marginals(self) -> Floats:
         """P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
         return join_answers((rows, block.size_marginals()) for rows, block in self._dense_blocks())
+
+    def _covariance_sums(self) -> Floats | None:
+        """Sums over i of |Cov(y_i, y_j)| for each label, (n, L); None where there is no way."""
+        return None
 
     def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         """Profile, mode and the mode's expected accuracies, in one sweep."""

@@ -198,7 +198,7 @@ class ChainMixture(LabelsetDistribution):
         return new
 
     def _check_engine(self) -> None:
-        if self._engine.name == "certified" and not self._is_linear:
+        if self._engine.name == "certified" and not self._can_enumerate:
             raise InputError(
                 "`engine` must be 'auto', 'dense' or 'sampled' for chains with a base learner that "
                 "is not linear, got 'certified': enumeration needs `LinearChain` objects."
@@ -246,7 +246,7 @@ class ChainMixture(LabelsetDistribution):
         return self._engine.name == "dense"
 
     @property
-    def _is_linear(self) -> bool:
+    def _can_enumerate(self) -> bool:  # type: ignore[override]
         return all(isinstance(chain, LinearChain) for chain in self._parts)
 
     def _dense_blocks(self) -> Iterator[tuple[Indices, DenseBlock]]:
@@ -278,7 +278,7 @@ class ChainMixture(LabelsetDistribution):
 
     def _marginals(self) -> Expected:
         if self._kept is not None:
-            return self._kept[1]
+            return Expected.exactly(self._kept[1].value.copy())
         return super()._marginals()
 
     def _top(self, k: int) -> TopLabelsets:
@@ -317,7 +317,11 @@ class ChainMixture(LabelsetDistribution):
             yield from super()._best(metric, empty)
             return
         for rows, found in self._approximate(Question("decision", [metric], empty)):
-            yield rows, found.best(metric, empty) if isinstance(found, Approximation) else found
+            if isinstance(found, Approximation):
+                yield rows, found.best(metric, empty)
+            else:
+                for mine, best in found._best(metric, empty):
+                    yield rows[mine], best
 
     def _approximate(self, question: Question) -> Iterator[tuple[Indices, Approximation | Self]]:
         """Search; then draw where that does not do, or compute the joint distribution."""
@@ -420,7 +424,7 @@ class ChainMixture(LabelsetDistribution):
             n_certain, n_best = int(EXACT in question.metrics), 1
             if JACCARD not in question.metrics:
                 most = _limits.WRITTEN_FOR_MANY_DRAWS
-        is_linear = self._is_linear and self.n_labels <= min(most, self.max_exact_labels)
+        is_linear = self._can_enumerate and self.n_labels <= min(most, self.max_exact_labels)
         is_written = engine.name == "auto" and is_linear
         # How the budget is shared.
         n_searched = min(max(_limits.FIRST_SEARCH, LISTED_EACH * n_certain), engine.budget)

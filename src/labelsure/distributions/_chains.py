@@ -28,7 +28,7 @@ from labelsure.distributions._owners import find_owners
 from labelsure.distributions._probabilities import as_floats, log_prob_of_logits
 from labelsure.distributions.candidates import log
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import check_label_order
+from labelsure.labelsets.label_names import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 

@@ -21,8 +21,8 @@ from labelsure.distributions._rule_trellis import make_rule_trellis
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions._valid_labelsets import ValidLabelsets
 from labelsure.errors import InputError, TooLargeError, warn
+from labelsure.labelsets.codes import from_codes
 from labelsure.labelsets.label_rules import LabelRules
-from labelsure.labelsets.rows import from_codes
 from labelsure.labelsets.weighted import WeightedLabelsets
 
 LISTED = 4096

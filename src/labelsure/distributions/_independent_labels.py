@@ -31,8 +31,9 @@ from labelsure.distributions._probabilities import (
 )
 from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import fill_with_lowest, index_of
 from labelsure.metrics.registry import EXACT, Metric
 
 WAITING_BYTES = 512

@@ -17,8 +17,9 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import to_names
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names, to_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,9 @@ from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.answers import are_answers, read_answers
-from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
+from labelsure.labelsets.codes import codes_of
+from labelsure.labelsets.foreign import refuse_masked
+from labelsure.labelsets.reading import read_rows
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 

@@ -18,8 +18,9 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import code_keys
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import align_rows
-from labelsure.labelsets.rows import code_keys, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets, order_by_weight
 from labelsure.metrics.registry import Metric
 

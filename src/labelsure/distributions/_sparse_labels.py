@@ -21,14 +21,9 @@ from labelsure.distributions._independent_labels import Independent, Independent
 from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Rest
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import (
-    StackedLabelsets,
-    count_labels,
-    fill_with_lowest,
-    is_sparse,
-    make_sparse,
-    sparse_ones,
-)
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.counts import count_labels
+from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse, sparse_ones
 from labelsure.metrics.registry import Metric
 
 FEW_LABELS = 64

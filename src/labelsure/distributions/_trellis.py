@@ -37,7 +37,8 @@ from labelsure.distributions._probabilities import (
 from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.rows import check_label_order, fill_with_lowest
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.label_names import check_label_order
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 FIX = "Pass probabilities, not logits."
@@ -489,6 +490,12 @@ class TrellisDistribution(LabelsetDistribution):
         by_label = np.empty((len(self), self.n_labels, len(weights), 2))
         by_label[:, self._order[self._has_label]] = with_label[:, self._has_label]
         return totals, by_label
+
+    def _covariance_sums(self) -> Floats:
+        marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
+        sums = np.empty(marginals.shape)
+        for_rows(kernels.covariance_rows, len(self), self._network, marginals, into=[sums])
+        return self._by_label(sums)
 
     def _size_marginals(self) -> Floats:
         """Return the inverse transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""

@@ -26,7 +26,7 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.rows import codes_of, fill_with_lowest, row_keys
+from labelsure.labelsets.codes import codes_of, fill_with_lowest, row_keys
 from labelsure.metrics.registry import Metric
 
 WORK_ARRAYS = 8

@@ -28,8 +28,9 @@ from labelsure.guarantees._policy import (
     check_known_groups,
     fit_by_group,
 )
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import OPEN, refuse_other_labels
+from labelsure.labelsets.reading import OPEN
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.clusters import first_rows, read_clusters
 from labelsure.metrics.mean_tests import ROUNDING

@@ -18,7 +18,7 @@ from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import to_names
+from labelsure.labelsets.lists import to_names
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions

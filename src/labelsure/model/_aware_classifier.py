@@ -37,7 +37,7 @@ from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import count_rows
+from labelsure.labelsets.foreign import count_rows
 from labelsure.metrics.clusters import large_size
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric

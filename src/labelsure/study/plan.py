@@ -37,7 +37,7 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
-from labelsure.labelsets.rows import show_names
+from labelsure.labelsets.label_names import show_names
 from labelsure.metrics.registry import METRICS
 from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 
