@@ -493,7 +493,7 @@ class LabelsetDistribution(ABC):
         return join_answers((rows, block.size_marginals()) for rows, block in self._dense_blocks())
 
     def _covariance_sums(self) -> Floats | None:
-        """Sums over i of |Cov(y_i, y_j)| for each label, (n, L); None where there is no way."""
+        """Absolute covariances with label j, summed, (n, L); None where there is no way."""
         return None
 
     def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
