@@ -11,7 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from labelsure._runtime.progress import ProgressBar
+from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     NOTHING_TO_DO,
     STDOUT,
@@ -22,30 +25,22 @@ from labelsure.cli._console import (
     quote,
     write_page,
 )
-from labelsure.cli._options import (
-    MODELS,
-    REQUIRED,
-    Given,
-    argument,
-    choose,
-    command,
-    option,
-    output_of,
-)
+from labelsure.cli._options import MODELS, Command, app
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
+    from labelsure._runtime.pages import Page
+    from labelsure._runtime.typing import AnyPath
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.tables.estimates import FileSums
     from labelsure.tables.scoring import ScoreRun
 
 
 @contextmanager
-def watched(given: Given, inputs: list[str]) -> Iterator[tuple[list[str], ProgressBar]]:
+def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], ProgressBar]]:
     """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
     from labelsure.errors import ShiftWarning, hold_warnings
 
-    quiet = given.quiet or given.as_json
     with (
         hold_warnings(ShiftWarning),  # a shift is part of the summary
         print_notes(quiet),
@@ -67,25 +62,29 @@ def _keep_stdin(folder: Path) -> str:
     return str(path)
 
 
-WRITTEN = "id_column top sep csv_sep encoding open_cost spreadsheet_safe audit seed"
-"""Options of `score` that change what is written, as the library knows them."""
-
-
-@command(
-    f"model inputs out {WRITTEN} no_probabilities bad_rows n_jobs scheduler trust overwrite "
-    "as_json quiet",
-    group=MODELS,
-    out=option(
-        str,
-        "--out -o",
-        "A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix; - is "
-        "standard output.",
-        REQUIRED,
-    ),
-    sep=option(str, "--label-sep", "Separator of label names in one cell of CSV.", ";"),
-    seed=option(int, "--seed", "Random seed of the audit.", 0, min=0),
-)
-def score(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def score(
+    model: opt.Model,
+    inputs: opt.Inputs,
+    out: opt.ScoresOut,
+    id_column: opt.IdColumn = None,
+    top: opt.Top = 3,
+    sep: opt.WrittenSep = ";",
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    open_cost: opt.OpenCost = None,
+    spreadsheet_safe: opt.SpreadsheetSafe = False,
+    audit: opt.Audit = None,
+    seed: opt.AuditSeed = 0,
+    no_probabilities: opt.NoProbabilities = False,
+    bad_rows: opt.BadRows = None,
+    n_jobs: opt.Jobs = None,
+    scheduler: opt.Scheduler = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Predict labels for the rows of files, and say what each prediction is worth.
 
     Killed at any moment, the same command goes on where it stopped.
@@ -102,27 +101,44 @@ def score(given: Given) -> None:
     """
     from labelsure.tables.scoring import score_files
 
-    to_stdout = given.out == STDOUT
-    if given.as_json and to_stdout:
+    to_stdout = out == STDOUT
+    if as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
-    place = given.out if given.out.endswith("/") else open_stdout(given.out)
-    with watched(given, given.inputs) as (inputs, bar):
+    with watched(inputs, quiet or as_json) as (files, bar):
         run = score_files(
-            given.model,
-            inputs,
-            place,
-            probabilities=False if given.no_probabilities else None,
-            trust=given.trust or (),
+            model,
+            files,
+            out if out.endswith("/") else open_stdout(out),
+            id_column=id_column,
+            top=top,
+            probabilities=False if no_probabilities else None,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            open_cost=open_cost,
+            spreadsheet_safe=spreadsheet_safe,
+            audit=audit,
+            seed=seed,
+            bad_rows=bad_rows,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            overwrite=overwrite,
             progress=bar,
-            **choose(given, f"{WRITTEN} bad_rows n_jobs scheduler overwrite"),
         )
-    if given.as_json:
+    if as_json:
         print_json(asdict(run))
-    elif not given.quiet:
-        print_facts(_describe_run(run, given), stderr=to_stdout)
+    elif not quiet:
+        facts = [*_describe_run(run, bad_rows)]
+        if STDOUT not in (out, *inputs):
+            scored = ["--scored", out, "--out", "report.html"]
+            facts.append(("Next", quote("report", model, *inputs, *scored)))
+        if run.n_kept == run.n_parts:
+            facts.append(("", NOTHING_TO_DO))
+        print_facts(facts, stderr=to_stdout)
 
 
-def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
+def _describe_run(run: ScoreRun, bad_rows: Path | None) -> Iterator[tuple[str, str]]:
     accepted = "no target or share was set"
     if run.n_accepted is not None:
         n_referred = run.n_rows - run.n_accepted
@@ -139,28 +155,30 @@ def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
             ),
         )
     if run.n_bad:
-        yield "Bad rows", f"{run.n_bad:,} set aside in {given.bad_rows}"
+        yield "Bad rows", f"{run.n_bad:,} set aside in {bad_rows}"
     if 0 < run.n_kept < run.n_parts:
         yield "Kept", f"{run.n_kept} of {run.n_parts} parts from an earlier run"
     yield "Written to", run.out
-    if STDOUT not in (given.out, *given.inputs):
-        scored = ["--scored", given.out, "--out", "report.html"]
-        yield "Next", quote("report", given.model, *given.inputs, *scored)
-    if run.n_kept == run.n_parts:
-        yield "", NOTHING_TO_DO
 
 
-SOURCES = "id_column label_column sep csv_sep encoding"
-"""Options that say how tables and their truth are read."""
-
-
-@command(
-    f"model inputs truth level shift {SOURCES} n_jobs scheduler trust as_json quiet",
-    group=MODELS,
-    truth=option(str, "--truth", "Labels of some rows, which were drawn at random."),
-    label_column=option(str, "--label-column", "Column of label names in --truth."),
-)
-def estimate(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def estimate(
+    model: opt.Model,
+    inputs: opt.Inputs,
+    truth: opt.DrawnTruth = None,
+    level: opt.Level = None,
+    shift: opt.Shift = "test",
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    n_jobs: opt.Jobs = None,
+    scheduler: opt.Scheduler = None,
+    trust: opt.Trust = None,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
     It tests for a shift from the calibration set. If it finds one, it adds an importance-weighted
@@ -174,19 +192,30 @@ def estimate(given: Given) -> None:
     """
     from labelsure.tables.estimates import sum_files
 
-    with watched(given, given.inputs) as (inputs, bar):
+    with watched(inputs, quiet or as_json) as (files, bar):
         found = sum_files(
-            given.model,
-            inputs,
-            trust=given.trust or (),
+            model,
+            files,
+            shift=shift,
+            truth=truth,
+            id_column=id_column,
+            label_column=label_column,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            trust=trust or (),
             progress=bar,
-            **choose(given, f"shift truth {SOURCES} n_jobs scheduler"),
         )
-        parts = _describe(found, given.level, given.shift)
-    if given.as_json:
+        parts = _describe(found, level, shift)
+    if as_json:
         print_json(_as_json(parts))
-    elif not given.quiet:
-        print_facts(_list_estimates(parts, given))
+    elif not quiet:
+        facts = [*_list_estimates(parts)]
+        if truth is None:
+            facts += _suggest_audit(model, inputs)
+        print_facts(facts)
 
 
 def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any]:
@@ -203,7 +232,7 @@ def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any
     return parts
 
 
-def _list_estimates(parts: dict[str, Any], given: Given) -> Iterator[tuple[str, str]]:
+def _list_estimates(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     from labelsure.estimation._shift import say_shift
 
     plain: Estimate = parts["estimate"]
@@ -214,18 +243,17 @@ def _list_estimates(parts: dict[str, Any], given: Given) -> Iterator[tuple[str, 
         yield "Weighted", f"From the importance-weighted calibration set: {parts['weighted']}"
     if parts["refusal"] is not None:
         yield "Weighted", parts["refusal"]
-    if given.truth is None:
-        yield (
-            "Labels",
-            (
-                "Labels of random rows give a valid interval under any shift; rows that somebody "
-                "chose make the estimate wrong."
-            ),
-        )
-        inputs = ["INPUT" if name == STDOUT else name for name in given.inputs]
-        drawn = ["--audit", "200", "--out", "predictions.csv"]
-        yield "Next", quote("score", given.model, *inputs, *drawn)
-        yield "", quote("estimate", given.model, *inputs, "--truth", "LABELLED.csv")
+
+
+def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
+    yield (
+        "Labels",
+        "Labels of random rows give a valid interval under any shift; rows that somebody chose "
+        "make the estimate wrong.",
+    )
+    names = ["INPUT" if name == STDOUT else name for name in inputs]
+    yield "Next", quote("score", model, *names, "--audit", "200", "--out", "predictions.csv")
+    yield "", quote("estimate", model, *names, "--truth", "LABELLED.csv")
 
 
 def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
@@ -252,20 +280,28 @@ def _plain_fields(found: Estimate) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value == value}
 
 
-@command(
-    f"model inputs out scored truth {SOURCES} show title open_cost n_jobs trust overwrite as_json "
-    "quiet",
-    group=MODELS,
-    inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
-    out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
-    scored=option(str, "--scored", "What `score` wrote for the input, instead of scoring again."),
-    show=option(
-        str, "--show", "Columns to show on the page, with commas between; none by default."
-    ),
-    truth=option(str, "--truth", "A table of the input's true labels."),
-    label_column=option(str, "--label-column", "Column of label names in --truth."),
-)
-def report(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def report(
+    context: typer.Context,
+    model: opt.Model,
+    inputs: opt.SomeInputs = None,
+    out: opt.PageOut = Path("report.html"),
+    scored: opt.Scored = None,
+    show: opt.Show = None,
+    truth: opt.Truth = None,
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    title: opt.Title = None,
+    open_cost: opt.OpenCost = None,
+    n_jobs: opt.Jobs = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Write one HTML file that shows how accurate a model and its predictions are.
 
     [bold]Examples[/bold]
@@ -276,41 +312,61 @@ def report(given: Given) -> None:
 
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
-    if given.model.is_dir():
+    if model.is_dir():
         raise InputError(
-            f"MODEL must be a saved model, got the folder {str(given.model)!r}. A study has its "
-            "own command: `labelsure study report`."
+            f"MODEL must be a saved model, got the folder {str(model)!r}. A study has its own "
+            "command: `labelsure study report`."
         )
-    read = [given.model, *(given.inputs or []), *filter(None, (given.truth, given.scored))]
 
-    def make_page() -> tuple[Any, str]:
+    def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import report_files
 
-        with watched(given, given.inputs or []) as (inputs, bar):
+        with watched(inputs or [], quiet or as_json) as (files, bar):
             page = report_files(
-                given.model,
-                inputs,
-                show=given.show.split(",") if given.show else (),
-                trust=given.trust or (),
+                model,
+                files,
+                scored=scored,
+                truth=truth,
+                label_column=label_column,
+                sep=sep,
+                csv_sep=csv_sep,
+                encoding=encoding,
+                id_column=id_column,
+                show=show.split(",") if show else (),
+                title=title,
+                open_cost=open_cost,
+                n_jobs=n_jobs,
+                trust=trust or (),
                 progress=bar,
-                **choose(given, f"scored truth {SOURCES} title open_cost n_jobs"),
             )
         return page, page.data["alert"] or page.data["answer"][0]
 
-    write_page(given, output_of("report", given, read), read, make_page, name="Summary")
+    read: list[AnyPath] = [model, *(inputs or []), *filter(None, (truth, scored))]
+    write_page(context, read, make_page, "Summary")
 
 
-@command(
-    f"model inputs out time every truth drawn bound {SOURCES} title trust overwrite as_json quiet",
-    group=MODELS,
-    out=option(Path, "--out -o", "The HTML file to write.", Path("monitor.html")),
-    time=option(str, "--time", "The column of dates.", REQUIRED),
-    every=option(str, "--every", "Chunks: D, W-MON, MS or another frequency of pandas.", "W-MON"),
-    truth=option(str, "--truth", "Labels of rows that were drawn at random, with --id."),
-    drawn=option(float, "--drawn", "Probability with which a row was drawn.", min=0, max=1),
-    bound=option(float, "--bound", "Lowest acceptable mean metric; from calibration by default."),
-)
-def monitor(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def monitor(
+    context: typer.Context,
+    model: opt.Model,
+    inputs: opt.Inputs,
+    time: opt.Time,
+    out: opt.PageOut = Path("monitor.html"),
+    every: opt.Every = "W-MON",
+    truth: opt.MonitorTruth = None,
+    drawn: opt.Drawn = None,
+    bound: opt.Bound = None,
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    title: opt.Title = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Watch a model over time: estimates by chunk, and alarms that are valid at every time.
 
     Give all rows from the beginning each time. A stream that does not change ever raises an alarm
@@ -322,18 +378,27 @@ def monitor(given: Given) -> None:
 
     labelsure monitor tickets.labelsure all.csv --time received --truth audit.csv --id ticket --drawn 0.05
     """  # noqa: E501, a command stands on one line
-    read = [given.model, *given.inputs, *([given.truth] if given.truth else [])]
 
-    def make_page() -> tuple[Any, str]:
+    def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import monitor_files
 
-        with watched(given, given.inputs) as (inputs, _):
+        with watched(inputs, quiet or as_json) as (files, _):
             table = monitor_files(
-                given.model,
-                inputs,
-                trust=given.trust or (),
-                **choose(given, f"time every truth drawn bound {SOURCES}"),
+                model,
+                files,
+                time=time,
+                every=every,
+                truth=truth,
+                drawn=drawn,
+                bound=bound,
+                id_column=id_column,
+                label_column=label_column,
+                sep=sep,
+                csv_sep=csv_sep,
+                encoding=encoding,
+                trust=trust or (),
             )
-        return table.report(**({"title": given.title} if given.title else {})), str(table)
+        return table.report(**({"title": title} if title else {})), str(table)
 
-    write_page(given, output_of("monitor", given, read), read, make_page, "Alert")
+    read: list[AnyPath] = [model, *inputs, *([truth] if truth else [])]
+    write_page(context, read, make_page, "Alert")

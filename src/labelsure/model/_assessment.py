@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+OUTSIDE = "input outside calibration data"
+"""Why a row is referred whatever its score; the column follows."""
+
 BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason", "region", "own")
 
 
@@ -199,11 +202,21 @@ def estimate_rows(
 
 
 def assess_rows(
-    fitted: Fitted, rows: RowEstimates, X: Any = None, *, tests_shift: bool = False
+    fitted: Fitted,
+    predictions: Predictions,
+    rows: RowEstimates,
+    X: Any = None,
+    *,
+    tests_shift: bool = False,
 ) -> Assessment:
     """Assessment of rows; of X, where the model's own `predict` is to be shown."""
     estimator, policy, dist = fitted.accuracy_estimator, fitted.policy, rows.table.distribution
     accepted = None if policy is None else policy.accept(rows.accuracy)
+    reasons = _give_reasons(policy, accepted, len(dist))
+    if predictions.outside is not None:
+        referred = predictions.outside.astype(bool)
+        reasons[referred] = f"{OUTSIDE}: " + predictions.outside[referred]
+        accepted = None if accepted is None else accepted & ~referred
     shows_region = fitted.region is not None and fitted.shows_region
     test, untested = None, ""
     if tests_shift:
@@ -216,14 +229,19 @@ def assess_rows(
         rows.accuracy,
         rows.table.expected(estimator.metric, estimator.empty),
         accepted,
-        _give_reasons(policy, accepted, len(dist)),
+        reasons,
         fitted.find_region().predict(dist) if shows_region else None,
         test,
         untested,
-        fitted.predictor.rule.title,
+        fitted.predictor.judged,
         fitted.metric.title,
         fitted.predictor.predict_own(X) if fitted.comparison.differs and X is not None else None,
     )
+
+
+def is_outside(reasons: NDArray[Any]) -> Mask:
+    """Which rows are referred because their input is outside of the ranges, (n,)."""
+    return np.array([str(reason).startswith(OUTSIDE) for reason in reasons], dtype=bool)
 
 
 def _give_reasons(

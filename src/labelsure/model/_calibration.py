@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._inner_models import innermost, is_prefit
 from labelsure.classifiers.recalibration import (
     Part,
@@ -39,6 +39,7 @@ from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.foreign import take_rows
 from labelsure.metrics.registry import METRICS, MetricLike, accuracy, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
+from labelsure.model._input_ranges import InputRanges
 from labelsure.model._predictor import Predictor, make_small_dense
 from labelsure.model._training_data import (
     TrainingData,
@@ -123,6 +124,8 @@ class Calibrated:
         The labelsets of these rows; None if it was fitted before.
     comparison
         With the own `predict` of a frozen model.
+    is_outside
+        (n,) which rows for the policy are far outside of the ranges of other rows.
     trained_on
         After cross-fitting the part of the rows that the models of the folds were trained on, in
         words; None where rows were held out.
@@ -135,6 +138,7 @@ class Calibrated:
     n_training: int
     seen: LabelsetFrequencies | None
     comparison: PredictComparison
+    is_outside: Mask
     trained_on: str | None = None
 
     @property
@@ -161,6 +165,8 @@ class Calibration(ABC):
         The setting: "auto", None or an unfitted recalibration.
     splits
         Whether a policy needs rows of its own.
+    check_inputs
+        Whether rows outside of the ranges of numeric columns are found.
     random_state, n_jobs
         Seed of the splits, processes that fit folds.
     log
@@ -174,6 +180,7 @@ class Calibration(ABC):
     rule: DecisionRule
     recalibration: Any
     splits: bool
+    check_inputs: bool
     random_state: int | None
     n_jobs: int | None
     log: Callable[[str], None]
@@ -186,6 +193,13 @@ class Calibration(ABC):
         fitted = fit_clone(self.estimator, data, rows)
         inputs, labels = data.inputs.of_fitted(fitted), data.labels.of_fitted(fitted)
         return Predictor(fitted, inputs, labels, self.rule)
+
+    def _add_ranges(self, predictor: Predictor, data: TrainingData, rows: Indices) -> Predictor:
+        """Add ranges of the numbers in some rows."""
+        if not self.check_inputs:
+            return predictor
+        ranges = InputRanges.fit(data.X, rows, predictor.estimator, self.random_state)
+        return replace(predictor, ranges=ranges)
 
     def _predict_rows(
         self, predictor: Predictor, data: TrainingData, rows: Indices, training: Indices | None
@@ -246,6 +260,11 @@ class Calibration(ABC):
         return found
 
 
+def learns_from_rows(recalibration: Any) -> bool:
+    """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
+    return recalibration is not None and getattr(recalibration, "calibrate", True)
+
+
 def recalibrate_rows(found: Recalibration | None, rows: CalibrationRows) -> CalibrationRows:
     """Rows with recalibrated distributions."""
     dist = rows.dist if found is None else found.transform(rows.dist)
@@ -285,8 +304,11 @@ class HeldOut(Calibration):
         predictor = self._fit(data, fitted_to)
         rows = self._predict_rows(predictor, data, held_out, None if settled else training)
         n_first = len(held_out)
-        if self.splits or self.recalibration is not None:
+        if self.splits or learns_from_rows(self.recalibration):
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
+        judging = held_out[n_first:] if self.splits else held_out
+        seen = held_out[:n_first] if self.splits else held_out
+        predictor = self._add_ranges(predictor, data, np.concatenate([training, seen]))
         first = rows[:n_first]
         found = self.fit_recalibration(predictor.estimator, [first])
         rows = recalibrate_rows(found, rows)
@@ -310,10 +332,11 @@ class HeldOut(Calibration):
             tables[0],
             tables[-1],
             # Rows that a recalibration was fitted to are not new to the distributions.
-            rows if found is None else later,
+            later if learns_from_rows(found) else rows,
             0 if settled else len(training),
             rows.seen,
             self._compare_with_predict(predictor, data, held_out, tables),
+            predictor.is_outside(take_rows(data.X, judging)),
         )
 
     def _check_split(self, data: TrainingData, training: Indices, held_out: Indices) -> None:
@@ -369,6 +392,8 @@ class CrossFitted(Calibration):
             self._predict_rows(predictor.with_estimator(fitted), data, test, train)
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
+        order = np.concatenate([test for _, test in folds])
+        predictor = self._add_ranges(predictor, data, np.arange(data.n_samples))
         found = self.fit_recalibration(predictor.estimator, parts)
         tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
         table = ScoreTable.concatenate(tables)
@@ -380,6 +405,7 @@ class CrossFitted(Calibration):
             data.n_samples,
             LabelsetFrequencies.of(data.Y, data.labels.names),
             PredictComparison(),
+            predictor.is_outside(take_rows(data.X, order)),
             f"{1 - 1 / int(self.cv):.0%} of the" if isinstance(self.cv, Integral) else "fewer",
         )
 

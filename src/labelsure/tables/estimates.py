@@ -222,7 +222,9 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    compared = counts(known.labelsets[entries], np.asarray(estimated.table.decisions)[places])
+    predicted = estimated.table.decisions
+    assert predicted is not None
+    compared = counts(known.labelsets[entries], predicted[places])
     accuracy = fitted.metric.values(*compared, empty=fitted.empty)
     return entries, accuracy, estimated.accuracy[places]
 
@@ -331,14 +333,14 @@ def _predict_some(
         yield PageBatch(found.with_index(names), None, shown), places
 
 
-ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
+ESTIMATED, PREDICTED, REASON = "estimated_accuracy", "predicted", "reason"
 
 
 def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFrame:
-    """Return the estimates and predictions that `score_files` wrote, by file and row."""
+    """Return estimates, predictions and reasons that `score_files` wrote, by file and row."""
     import pandas as pd
 
-    columns = ["file", "row", ESTIMATED, PREDICTED]
+    columns = ["file", "row", ESTIMATED, PREDICTED, REASON]
     table = read_table(path, columns, text)
     missing = [name for name in columns if name not in table.columns]
     if missing:
@@ -350,7 +352,7 @@ def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFra
         texts = table[PREDICTED]
         table[PREDICTED] = [text.split(sep or NAME_SEPARATOR) if text else [] for text in texts]
     table[ESTIMATED] = pd.to_numeric(table[ESTIMATED])
-    return table.set_index([table["file"], pd.to_numeric(table["row"])])[[ESTIMATED, PREDICTED]]
+    return table.set_index([table["file"], pd.to_numeric(table["row"])])[columns[2:]]
 
 
 def _check_scored(

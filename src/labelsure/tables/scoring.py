@@ -375,8 +375,9 @@ class FrameScorer:
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
         fitted, k = self.model.fitted_, self._top or int(self._shows)
-        estimated = estimate_rows(fitted, fitted.predictor.predict(X), k)
-        found = assess_rows(fitted, estimated, X)
+        predictions = fitted.predictor.predict(X)
+        estimated = estimate_rows(fitted, predictions, k)
+        found = assess_rows(fitted, predictions, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
         types = _empty_table(self.make_schema(rows)).dtypes
