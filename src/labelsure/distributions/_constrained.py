@@ -54,7 +54,7 @@ def log_likelihood(rules: LabelRules, Y: Labelsets, logits: Floats) -> tuple[Flo
         odds = EffectiveOdds.of(rules.families, logits)
         return odds.log_prob(Y), odds.gradient(Y)
     dist = constrain_logits(logits, rules)
-    return dist._log_prob(Y), Y - dist._marginals()
+    return dist._log_prob(Y), Y - dist._marginals().value
 
 
 @singledispatch
