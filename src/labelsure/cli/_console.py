@@ -64,13 +64,21 @@ def print_table(table: Table) -> None:
 
 def print_error(sentence: str) -> None:
     """Print an error on one line of stderr; on terminals what to do has another colour."""
-    from rich.text import Text
-
     said = on_one_line(sentence)
     first = FIRST_SENTENCE.match(said)
     n_wrong = len(said) if first is None else first.end()
-    parts = (("labelsure: ", "bold red"), (said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
-    make_console(stderr=True).print(Text.assemble(*parts))
+    _print_problem((said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
+
+
+def print_failure(sentence: str) -> None:
+    """Print on one line of stderr which check failed."""
+    _print_problem((on_one_line(sentence), "red"))
+
+
+def _print_problem(*parts: tuple[str, str]) -> None:
+    from rich.text import Text
+
+    make_console(stderr=True).print(Text.assemble(("labelsure: ", "bold red"), *parts))
 
 
 @contextmanager

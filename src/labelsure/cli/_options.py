@@ -236,14 +236,47 @@ SpreadsheetSafe = Annotated[
 Shift = Annotated[
     str, option("--shift", "How to handle distribution shift: test, ignore, weighted.")
 ]
+BatchMetric = Annotated[
+    str | None,
+    option(
+        "--metric",
+        "Another metric than the model's: exact, hamming, jaccard, f1, recall, precision, or of "
+        "the whole input: micro-f1, macro-f1, micro-recall, ...",
+        metavar="NAME",
+    ),
+]
+FailBelow = Annotated[
+    float | None,
+    option("--fail-below", "Exit with 1 if the estimate is below this or refused.", min=0, max=1),
+]
+StrictGate = Annotated[
+    bool, option("--strict", "For --fail-below, take the lower end of the interval.")
+]
+FailOnShift = Annotated[
+    bool,
+    option(
+        "--fail-on-shift",
+        "Exit with 1 if rows differ from the calibration set or cannot be compared with it.",
+    ),
+]
+ByFile = Annotated[bool, option("--by-file", "One estimate and one shift test a file as well.")]
 Scored = Annotated[
     str | None, option("--scored", "Output of `score` for the input, to avoid scoring again.")
 ]
 Show = Annotated[
     str | None, option("--show", "Input columns to show on the page, separated by commas.")
 ]
-Time = Annotated[str, option("--time", "The column of dates.")]
-Every = Annotated[str, option("--every", "Chunks: D, W-MON, MS or another frequency of pandas.")]
+Time = Annotated[
+    str | None, option("--time", "The column of dates, ISO 8601 by default; else files are chunks.")
+]
+TimeFormat = Annotated[
+    str | None,
+    option("--time-format", "Format of dates, e.g. %d.%m.%Y, or s, ms, us, ns of Unix time."),
+]
+Every = Annotated[
+    str | None,
+    option("--every", "Chunks: D, W-MON (default), MS or another frequency of pandas."),
+]
 Drawn = Annotated[
     float | None, option("--drawn", "Probability with which a row was drawn.", min=0, max=1)
 ]

@@ -29,7 +29,7 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._sparse_labels import listed_marginals, with_dense_rows
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.lists import to_names
+from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import NamedLabelsets
 from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.partial import PartialLabelsets
@@ -93,7 +93,7 @@ class Decisions(NamedLabelsets):
         """
         frame = super().to_frame(sep=sep).assign(gap=self.gap)
         if self.abstentions is not None:
-            frame["open"] = to_names(self.abstentions.is_open, self.label_names, sep)
+            frame["open"] = name_rows(self.abstentions.is_open, self.label_names, sep)
         return frame
 
 

@@ -30,7 +30,7 @@ likelihood, less what its labels scatter around pi; and the density ratio is unc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +49,7 @@ from labelsure._runtime.typing import (
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._batch_estimates import DRAWN, Estimate
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.label_names import refuse_other_labels, show_names
 from labelsure.metrics.clusters import design_effect, sum_by_cluster
@@ -155,9 +155,7 @@ N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing 
 LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 
 SHARED, OFFSET = 10.0, 1.0
-"""Prior standard deviations of shared coefficients and of offsets. 0.5 and 1 covered alike on
-Yeast, Emotions and two simulated populations; 1 follows a label that is never true more closely.
-Other sets: `docs/evidence/label_metrics_ridge.csv`."""
+"""Prior standard deviations of shared coefficients and of offsets."""
 
 N_SHARED = 4
 WIDE = 0.975  # probability of the quantiles at which intervals are compared
@@ -214,8 +212,8 @@ class Cells:
         of_label = frequencies[self.groups % self.n_labels]
         predicted = self.groups >= self.n_labels
         shared = np.column_stack([np.ones(n_cells), self.logits, predicted, of_label])
-        ones = csr_array((np.ones(n_cells), self.groups, np.arange(n_cells + 1)))
-        ones.resize(n_cells, 2 * self.n_labels)
+        entries = np.ones(n_cells), self.groups, np.arange(n_cells + 1)
+        ones = csr_array(entries, shape=(n_cells, 2 * self.n_labels))
         return hstack([csr_array(SHARED * shared), OFFSET * ones], format="csr")
 
 
@@ -276,8 +274,8 @@ class LabelCalibration:
         )
         hessian = design.T @ diags_array(variances) @ design + eye_array(len(gradients))
         steps = splu(hessian.tocsc()).solve(gradients).T
-        if n_drawn < len(Y_true):  # few clusters: as much wider as Student's interval is
-            steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
+        # Of few rows or clusters: as much wider as Student's interval is.
+        steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
         weights = _weigh_labels(cells, probabilities)
         squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
         alone = weights**2 @ cells.sum_by_group(variances)
@@ -286,48 +284,72 @@ class LabelCalibration:
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
         return cls(table.label_names, frequencies, model.coef_ + steps, dispersions, design_effects)
 
-    def draw(self, table: ScoreTable, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
-        """Draw coefficients and truths of a batch; return its counts, and those expected."""
-        generator = make_generator(random_state)
+
+@dataclass(frozen=True)
+class LabelBatch:
+    """A batch whose labels are estimated.
+
+    Parameters
+    ----------
+    calibration
+        Model of the labels.
+    table
+        Rows whose truth is drawn.
+    labelled
+        Rows whose truth is known, if any.
+    """
+
+    calibration: LabelCalibration
+    table: ScoreTable
+    labelled: ScoreTable | None = None
+
+    def __len__(self) -> int:
+        return len(self.table) + (0 if self.labelled is None else len(self.labelled))
+
+    def draw(self, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
+        """Draw coefficients and truths; return the counts of the batch, and those expected."""
+        generator, table = make_generator(random_state), self.table
         cells = Cells.of_batch(table.marginals, np.asarray(table.decisions))
-        design, counts = cells.make_design(self.frequencies), cells.counts.astype(np.int64)
+        design = cells.make_design(self.calibration.frequencies)
+        counts = cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
         expected = np.empty_like(drawn)
         for k in range(len(drawn)):
-            probabilities = expit(design @ self.coefficients[k // N_TRUTHS])
+            probabilities = expit(design @ self.calibration.coefficients[k // N_TRUTHS])
             drawn[k] = cells.sum_by_group(generator.binomial(counts, probabilities))
             expected[k] = cells.sum_by_group(counts * probabilities)
         n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
+        if self.labelled is not None:
+            truth, decisions = map(np.asarray, (self.labelled.truth, self.labelled.decisions))
+            known = [(truth * (decisions == value)).sum(axis=0) for value in (0, 1)]
+            drawn, expected = (sums + np.concatenate(known) for sums in (drawn, expected))
+            n_predicted = n_predicted + decisions.sum(axis=0)
         return _split_counts(drawn, n_predicted), _split_counts(expected, n_predicted)
 
     def estimate_average(
-        self,
-        table: ScoreTable,
-        metric: str,
-        *,
-        empty: float,
-        level: float,
-        random_state: int | None,
+        self, metric: str, empty: float, level: float, random_state: int | None
     ) -> Estimate:
         """Return the micro or macro average of a measure, with an interval."""
         check_level(level)
-        drawn, expected = self.draw(table, random_state)
+        drawn, expected = self.draw(random_state)
         values = drawn.of_batch(metric, empty)
-        factor = self.dispersions[metric] ** 0.5
+        factor = self.calibration.dispersions[metric] ** 0.5
         widened = widen(values, expected.of_batch(metric, empty), factor)
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(values.mean()), low, high, len(table), level, float("nan"), metric)
+        found = Estimate(float(values.mean()), low, high, len(self), level, float("nan"), metric)
+        if self.labelled is None:
+            return found
+        n_labelled = len(self.labelled)
+        return replace(found, n_labelled=n_labelled, basis=DRAWN.format(n_labelled))
 
-    def estimate_labels(
-        self, table: ScoreTable, *, empty: float, level: float, random_state: int | None
-    ) -> pd.DataFrame:
+    def estimate_labels(self, empty: float, level: float, random_state: int | None) -> pd.DataFrame:
         """Return the table of the labels: numbers and measures, each with an interval."""
         import pandas as pd
 
         check_level(level)
-        both, factor = self.draw(table, random_state), self.design_effects**0.5
+        both, factor = self.draw(random_state), self.calibration.design_effects**0.5
         n_predicted = both[0].n_predicted
-        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(table))}
+        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(self))}
         for name, measure in MEASURES.items():
             values, means = (counts.of_labels(measure, empty) for counts in both)
             draws[name] = widen(values, means, factor)
@@ -335,7 +357,7 @@ class LabelCalibration:
         for name, values in draws.items():
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
-        names = show_names(table.label_names, len(n_predicted))
+        names = show_names(self.table.label_names, len(n_predicted))
         return pd.DataFrame(columns, index=pd.Index(names, name="label"))
 
 

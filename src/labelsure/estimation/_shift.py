@@ -45,6 +45,10 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
+MIN_POWERFUL = 150
+"""Of 1 / (1 / n + 1 / N): with less, the test finds fewer than half of the shifts in the number of
+labels by which an estimate is off by .05 (`docs/howto/shift.md`)."""
+
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
 
 CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warning in 1,000
@@ -107,7 +111,8 @@ class ShiftTest:
     >>> rng = np.random.default_rng(0)
     >>> reference = IndependentLabels(rng.beta(0.3, 0.6, size=(500, 3)))
     >>> print(shift_test(reference, IndependentLabels(rng.beta(0.3, 0.6, size=(200, 3)))))
-    No sign that the batch differs from the reference (AUC 0.50, p = 0.86).
+    No sign that the batch differs from the reference (AUC 0.50, p = 0.86; little power: 200 rows
+    against 500).
     """
 
     auc: float
@@ -121,6 +126,31 @@ class ShiftTest:
         """Whether there is a shift that matters: by p-value and by AUC."""
         return self.p_value < FOUND_P and self.auc >= FOUND_AUC
 
+    @property
+    def is_small(self) -> bool:
+        """Whether there is a shift that is too small to matter: by p-value, but not by AUC."""
+        return self.p_value < FOUND_P and self.auc < FOUND_AUC
+
+    @property
+    def has_little_power(self) -> bool:
+        """Whether most shifts that matter would not be found with as many rows."""
+        return 1 / self.n_reference + 1 / self.n_batch > 1 / MIN_POWERFUL
+
+    @property
+    def brief(self) -> str:
+        """The result in a few words."""
+        if self.found:
+            return f"shift detected, AUC {self.auc:.2f}"
+        if self.is_small:
+            return f"shift too small to matter, AUC {self.auc:.3f}"
+        power = self._describe_power()
+        return f"no shift detected ({power})" if power else "no shift detected"
+
+    def _describe_power(self) -> str:
+        """Warn of little power; empty if there is enough."""
+        rows = f"{self.n_batch:,} rows against {self.n_reference:,}"
+        return f"little power: {rows}" if self.has_little_power else ""
+
     def __str__(self) -> str:
         figures = f"AUC {self.auc:.2f}, p = {self.p_value:.2g}"
         if self.found:
@@ -128,8 +158,12 @@ class ShiftTest:
                 f"The batch differs from the reference ({figures}). Means that changed most: "
                 f"{self.name_moved()}."
             )
-        if self.p_value < FOUND_P:
-            return f"The batch differs from the reference, but little ({figures})."
+        if self.is_small:
+            return (
+                "The batch differs from the reference by too little to matter (AUC "
+                f"{self.auc:.3f}, p = {self.p_value:.2g})."
+            )
+        figures = "; ".join(filter(None, (figures, self._describe_power())))
         return f"No sign that the batch differs from the reference ({figures})."
 
     def _repr_html_(self) -> str:

@@ -223,13 +223,8 @@ class Calibration(ABC):
         tables = []
         for some in rows.cut_for_cache():
             dist = make_small_dense(some.dist)
-            table = ScoreTable.from_distribution(
-                dist,
-                some.truth,
-                self.rule.choose(dist, some.apart),
-                metrics=metrics,
-                decision_rule=self.rule.name,
-            )
+            decisions = self.rule.choose(dist, some.apart)
+            table = ScoreTable._of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
             table.clusters = some.clusters
             if dist is not some.dist:
                 table.replace_joint(some.dist)
@@ -397,6 +392,8 @@ class CrossFitted(Calibration):
         found = self.fit_recalibration(predictor.estimator, parts)
         tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
         table = ScoreTable.concatenate(tables)
+        if isinstance(self.cv, Integral):
+            table.trained_on = f"{1 - 1 / int(self.cv):.0%} of the"
         return Calibrated(
             replace(predictor, recalibration=found),
             table,
@@ -406,7 +403,7 @@ class CrossFitted(Calibration):
             LabelsetFrequencies.of(data.Y, data.labels.names),
             PredictComparison(),
             predictor.is_outside(take_rows(data.X, order)),
-            f"{1 - 1 / int(self.cv):.0%} of the" if isinstance(self.cv, Integral) else "fewer",
+            table.trained_on,
         )
 
 

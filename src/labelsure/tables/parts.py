@@ -282,10 +282,14 @@ def encode_parquet(table: pa.Table) -> bytes:
 
 
 def decode_parquet(content: bytes) -> pa.Table:
-    """Return the table that is the content of a Parquet file."""
+    """Return the table that is the content of a Parquet file, read by this thread alone.
+
+    `read_table` reads in a thread of Arrow, which lets go of the bytes after the table is there. On
+    a loaded machine that may be while the interpreter ends: then it aborts the process.
+    """
     import pyarrow.parquet as pq
 
-    return pq.read_table(BytesIO(content))
+    return pq.ParquetFile(BytesIO(content), pre_buffer=False).read(use_threads=False)
 
 
 def write_tables(
