@@ -35,7 +35,8 @@ from labelsure.estimation._diagnostics import (
     warn_if_rows_are_shared,
 )
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import stack_rows, take_rows
+from labelsure.labelsets.counts import stack_rows
+from labelsure.labelsets.foreign import take_rows
 from labelsure.metrics.registry import METRICS, MetricLike, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._input_ranges import InputRanges
