@@ -34,24 +34,25 @@ from labelsure.estimation._batch_estimates import (
     read_few_labels,
 )
 from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
-from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
+from labelsure.estimation._diagnostics import (
+    rank_excess,
+    warn_if_truth_is_suspect,
+    warn_of_chosen_rows,
+)
+from labelsure.estimation._importance_weights import weigh_by_inputs, weighted_interval
 from labelsure.estimation._label_estimates import (
-    DensityRatios,
     LabelBatch,
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
 )
+from labelsure.estimation._label_shift import DensityRatios
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
     compare_views,
-    rank_excess,
     sample_rows,
-    warn_of_chosen_rows,
     warn_of_shift,
-    weigh_by_inputs,
-    weighted_interval,
 )
 from labelsure.estimation.score_table import (
     ESTIMATED,
@@ -59,7 +60,7 @@ from labelsure.estimation.score_table import (
     calibration_marginals,
     keep_marginals,
 )
-from labelsure.labelsets.rows import differing_rows
+from labelsure.labelsets.counts import differing_rows
 from labelsure.metrics.clusters import (
     design_effect,
     first_rows,
