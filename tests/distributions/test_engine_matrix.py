@@ -19,7 +19,7 @@ from strategies import bound_rules
 import labelsure as ls
 from labelsure.distributions import ChainMixture, LinearChain, PrefixChain
 from labelsure.distributions._constrained import link
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 
 ENGINES = ("auto", "dense", "certified", "sampled")
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -39,6 +39,8 @@ def left_out(engine, n_labels, n_chains, learner):
     """The reason why a cell of the matrix is left out, if it is."""
     if n_labels == 24 and engine == "dense":
         return "2**24 probabilities a row: .2 s a question, minutes for any learner"
+    if engine == "certified" and learner.endswith("tree"):
+        return "enumeration needs linear chains, others are refused: see test_engines.py"
     if learner.startswith("ruled") and (n_labels not in (6, 17) or n_chains == 1):
         return "rules among six labels; one chain with them is tested in test_constraints"
     if learner == "ruled tree" and n_labels == 17:
@@ -218,7 +220,8 @@ def test_bounds_contain_the_truth(engine, n_labels, sharpness, n_chains, learner
     case = make_case(n_labels, sharpness, n_chains, learner)
     dist = make(case, engine)
     if case.P is None:
-        compare_with_certified(dist, case)
+        if learner == "linear":  # of trees nothing is certain without an array of probabilities
+            compare_with_certified(dist, case)
         return
     profile, P, truths = dist.profile(), case.P, case.truths
     ranked = -np.sort(-P, axis=1)
@@ -335,9 +338,17 @@ def best_known(metric, P, truths, y):
     return max(P @ oracles.accuracies(metric, truths, guess) for guess in guesses)
 
 
-@pytest.mark.parametrize("learner", ["linear", "tree"])
+@pytest.mark.parametrize(
+    ("engine", "learner"),
+    [
+        ("auto", "linear"),
+        ("certified", "linear"),
+        ("sampled", "linear"),
+        ("auto", "tree"),
+        ("sampled", "tree"),
+    ],
+)
 @pytest.mark.parametrize("n_chains", [1, 3])
-@pytest.mark.parametrize("engine", ["auto", "certified", "sampled"])
 def test_modes_of_flat_distributions_are_right(engine, n_chains, learner):
     """In 97% of rows, where enumeration and draws prove nothing; ties count as right."""
     n_samples = 40

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 import labelsure as ls
 from labelsure.estimation._batch_estimates import INTERVALS, BatchSums, few_labels_interval
-from labelsure.estimation._shift import rank_excess, warn_of_chosen_rows
+from labelsure.estimation._diagnostics import rank_excess, warn_of_chosen_rows
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.4, 0.7, size=(900, 4))

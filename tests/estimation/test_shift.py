@@ -13,13 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.estimation._shift import (
-    Separator,
-    ShiftTest,
-    compare_views,
-    draw_counts,
-    weigh_by_inputs,
-)
+from labelsure.estimation._importance_weights import draw_counts, weigh_by_inputs
+from labelsure.estimation._shift import Separator, ShiftTest, compare_views
 
 NAMES = ["a", "b", "c"]
 

@@ -20,8 +20,8 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import counts_rows
-from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import Betting
 from labelsure.metrics.registry import check_level
 

@@ -16,16 +16,6 @@ changes a probability by at most 0.0125. What is uncertain, and drawn: the coeff
 bootstrap over the labelled rows (one Newton step for each replicate, with prior means drawn as
 well), and the truth. Labels of one row are not independent; how much that widens an average
 over labels is measured on the residuals of the labelled rows.
-
-Prevalence alone (`DensityRatios`) can follow a label shift. On the calibration set a logistic
-regression on the logit of label j's probability gives its log-odds; less those of its prevalence
-there, they are the log of the density ratio r(x) = p(x given y_j = 1) / p(x given y_j = 0), which
-label shift leaves as it is. Of a batch with prevalence pi the likelihood is the product of pi r(x)
-+ 1 - pi. Its maximum is where the EM algorithm of Saerens, Latinne and Decaestecker (2002) ends:
-the mean posterior probability is pi.
-
-The interval is for the share of the batch itself, by the delta method: the batch tells pi by its
-likelihood, less what its labels scatter around pi; and the density ratio is uncertain.
 """
 
 from __future__ import annotations
@@ -187,10 +177,13 @@ class Cells:
     @classmethod
     def of_batch(cls, marginals: Floats, Y_pred: Labelsets) -> Cells:
         """Round the logits of a batch and count."""
-        n_labels = marginals.shape[1]
-        groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
-        at = groups * len(LOGITS) + _round_logits(marginals)
-        counts = np.bincount(at.ravel(), minlength=2 * n_labels * len(LOGITS))
+        at = _number_entries(marginals, Y_pred)
+        counts = np.bincount(at.ravel(), minlength=2 * marginals.shape[1] * len(LOGITS))
+        return cls.of_counts(counts, at)
+
+    @classmethod
+    def of_counts(cls, counts: Integers, at: Indices) -> Cells:
+        """Make cells of the count of each label and logit, and of the place of each entry there."""
         used = np.flatnonzero(counts)
         numbers = np.empty(len(counts), dtype=np.intp)
         numbers[used] = np.arange(len(used))
@@ -215,6 +208,45 @@ class Cells:
         entries = np.ones(n_cells), self.groups, np.arange(n_cells + 1)
         ones = csr_array(entries, shape=(n_cells, 2 * self.n_labels))
         return hstack([csr_array(SHARED * shared), OFFSET * ones], format="csr")
+
+
+@dataclass(frozen=True)
+class EntryCounts:
+    """How many entries each label has at each rounded logit, of a batch or of a part: they add up.
+
+    Parameters
+    ----------
+    counts
+        (2 L * logits,) entries by label, predicted or not, and logit.
+    n_rows
+        Number of rows.
+    label_names
+        One for each label, or None.
+    """
+
+    counts: Integers
+    n_rows: int
+    label_names: LabelNames
+
+    @classmethod
+    def of_table(cls, table: ScoreTable) -> EntryCounts:
+        """Count the entries of a table that knows its labels."""
+        at = _number_entries(table.marginals, np.asarray(table.decisions))
+        size = 2 * table.marginals.shape[1] * len(LOGITS)
+        return cls(np.bincount(at.ravel(), minlength=size), len(table), table.label_names)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __add__(self, other: EntryCounts) -> EntryCounts:
+        n_rows = self.n_rows + other.n_rows
+        return EntryCounts(self.counts + other.counts, n_rows, self.label_names)
+
+    @property
+    def cells(self) -> Cells:
+        """Cells without the places of entries."""
+        n_labels = len(self.counts) // (2 * len(LOGITS))
+        return Cells.of_counts(self.counts, np.empty((0, n_labels), dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -294,13 +326,13 @@ class LabelBatch:
     calibration
         Model of the labels.
     table
-        Rows whose truth is drawn.
+        Rows whose truth is drawn, or counts of their entries.
     labelled
         Rows whose truth is known, if any.
     """
 
     calibration: LabelCalibration
-    table: ScoreTable
+    table: ScoreTable | EntryCounts
     labelled: ScoreTable | None = None
 
     def __len__(self) -> int:
@@ -309,7 +341,8 @@ class LabelBatch:
     def draw(self, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
         """Draw coefficients and truths; return the counts of the batch, and those expected."""
         generator, table = make_generator(random_state), self.table
-        cells = Cells.of_batch(table.marginals, np.asarray(table.decisions))
+        entries = table if isinstance(table, EntryCounts) else EntryCounts.of_table(table)
+        cells = entries.cells
         design = cells.make_design(self.calibration.frequencies)
         counts = cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
@@ -365,6 +398,13 @@ def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float =
     """Return draws, (draws, ...), with the chance of the truth multiplied by a factor."""
     chance = drawn - expected
     return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
+
+
+def _number_entries(marginals: Floats, Y_pred: Labelsets) -> Indices:
+    """Cell of each entry, numbered by label, predicted or not, and rounded logit."""
+    n_labels = marginals.shape[1]
+    groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
+    return groups * len(LOGITS) + _round_logits(marginals)
 
 
 def _round_logits(probabilities: Floats) -> Indices:
@@ -425,97 +465,3 @@ def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> L
     known, n_known = calibration.label_names, len(calibration.frequencies)
     refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
     return calibration
-
-
-SMALLEST = 1e-6  # probability that is told from 0: its logit is -13.8
-CERTAINTY = np.array([0.01, 1.0])
-"""Of intercept 0 and slope 1, which say that the classifier is right: as if one such label had been
-seen, of the intercept a hundredth of one."""
-N_NEWTON, LARGEST_STEP, N_HALVINGS = 10, 2.0, 45
-WIDEST = 12.0  # logit of prevalences that are tried
-ASSUMPTION = "assumes label shift"
-
-
-@dataclass(frozen=True)
-class DensityRatios:
-    """How much more probable inputs are where a label is true, as learned from a calibration set.
-
-    Parameters
-    ----------
-    prevalence
-        (L,) of each label on the calibration set.
-    coefficients
-        (2, L) intercept and slope of the log-ratio, a line in the logit of what is predicted.
-    covariances
-        (3, L) variance of the intercept, covariance, variance of the slope.
-    label_names
-        One for each label, or None.
-    """
-
-    prevalence: Floats
-    coefficients: Floats
-    covariances: Floats
-    label_names: LabelNames
-
-    @classmethod
-    def fit(cls, table: ScoreTable, clusters: Indices) -> DensityRatios:
-        """Learn from a table that knows its labels."""
-        truth = np.asarray(table.truth)
-        x = _logits(table.marginals)
-        start = np.repeat([[0.0], [1.0]], x.shape[1], axis=1)
-        line = start
-        for _ in range(N_NEWTON):
-            p = expit(line[0] + line[1] * x)
-            weights = p * (1 - p)
-            a, b, c = ((weights * x**k).sum(axis=0) for k in range(3))
-            a, c = a + CERTAINTY[0], c + CERTAINTY[1]
-            inverse = np.stack([c, -b, a]) / (a * c - b**2)
-            slopes = np.stack([(truth - p).sum(axis=0), ((truth - p) * x).sum(axis=0)])
-            slopes = slopes - CERTAINTY[:, np.newaxis] * (line - start)
-            step = np.stack(
-                [(inverse[:2] * slopes).sum(axis=0), (inverse[1:] * slopes).sum(axis=0)]
-            )
-            line = line + step / np.maximum(1.0, np.abs(step).max(axis=0) / LARGEST_STEP)
-        prevalence = (truth.sum(axis=0) + 0.5) / (len(truth) + 1)
-        # The intercept moves with the prevalence; what both have in common cancels in the ratio.
-        common = 1 / (len(truth) * prevalence * (1 - prevalence))
-        covariances = inverse - np.stack([common, 0 * common, 0 * common])
-        covariances *= [design_effect(residuals, clusters) for residuals in (truth - p).T]
-        ratio = line - np.stack([logit(prevalence), 0 * prevalence])
-        return cls(prevalence, ratio, covariances, table.label_names)
-
-    def estimate(self, marginals: Floats, level: float) -> pd.DataFrame:
-        """Return the share of a batch's rows in which each label is true, with an interval."""
-        import pandas as pd
-
-        check_level(level)
-        x, n = _logits(marginals), len(marginals)
-        log_ratio = self.coefficients[0] + self.coefficients[1] * x
-        low, high = np.full((2, x.shape[1]), [[-WIDEST], [WIDEST]])
-        for _ in range(N_HALVINGS):
-            middle = (low + high) / 2
-            is_below = (expit(log_ratio + middle) - expit(middle)).mean(axis=0) > 0
-            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-        found = expit(low)
-        inside = np.clip(found, 0.5 / n, 1 - 0.5 / n)  # where the likelihood has a curvature
-        ratio = np.exp(np.clip(log_ratio, -30, 30))
-        mixed = inside * ratio + 1 - inside
-        information = (((ratio - 1) / mixed) ** 2).sum(axis=0)
-        by_line = np.stack([(ratio / mixed**2 * x**k).sum(axis=0) for k in range(2)]) / information
-        products = np.stack([by_line[0] ** 2, 2 * by_line[0] * by_line[1], by_line[1] ** 2])
-        of_ratio = np.maximum((products * self.covariances).sum(axis=0), 0.0)
-        of_batch = np.maximum(1 / information - inside * (1 - inside) / n, 0.0)
-        margin = ndtri((1 + level) / 2) * (of_ratio + of_batch) ** 0.5
-        columns = {
-            "calibration": self.prevalence,
-            "prevalence": found,
-            "low": np.maximum(found - margin, 0.0),
-            "high": np.minimum(found + margin, 1.0),
-        }
-        names = show_names(self.label_names, x.shape[1])
-        table = pd.DataFrame(columns, index=pd.Index(names, name="label"))
-        return table.rename_axis(columns=ASSUMPTION)
-
-
-def _logits(marginals: Floats) -> Floats:
-    return logit(np.clip(marginals, SMALLEST, 1 - SMALLEST))

@@ -40,13 +40,8 @@ from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import read_few_labels
 from labelsure.estimation._batch_summary import BatchSummary
-from labelsure.estimation._shift import (
-    MAX_ROWS,
-    compare_means,
-    rank_excess,
-    sample_rows,
-    warn_of_chosen_rows,
-)
+from labelsure.estimation._diagnostics import rank_excess, warn_of_chosen_rows
+from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.metrics.registry import check_empty, counts, get_metric
 

@@ -26,9 +26,12 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
+from labelsure.labelsets.counts import count_labels, no_labels, stack_rows
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import to_text
 from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
@@ -210,7 +213,7 @@ class ScoreTable:
         if Y_pred is None:
             expected = [summary.expected[metric.name] for metric in chosen]
         else:
-            found = dist._expected_each(chosen, as_guesses(decisions), 0.0)
+            found = dist._expected(chosen, as_guesses(decisions), 0.0)
             expected = [one.of_first_guess() for one in found]
         for metric, one in zip(chosen, expected, strict=True):
             columns[f"expected_{metric.name}"] = one.value
@@ -595,7 +598,7 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     """
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
-    return dist._listed_marginals()
+    return listed_marginals(dist)
 
 
 def largest_marginals(dist: LabelsetDistribution) -> Floats:
@@ -603,7 +606,7 @@ def largest_marginals(dist: LabelsetDistribution) -> Floats:
 
     Each of very many labels by itself is too rare to say anything of a batch.
     """
-    listed = dist._listed_marginals()
+    listed = listed_marginals(dist)
     n_listed = count_labels(listed)
     instance = np.repeat(np.arange(len(dist)), n_listed)
     order = np.lexsort((-listed.data, instance))

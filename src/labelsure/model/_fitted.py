@@ -15,7 +15,7 @@ from labelsure.estimation._label_estimates import LABEL_METRICS
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import index_of
+from labelsure.labelsets.foreign import index_of
 from labelsure.metrics.registry import METRICS, Metric, MetricLike, get_metric
 from labelsure.model._model_card import ModelCard
 from labelsure.model._predictor import Predictions, Predictor

@@ -24,8 +24,9 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.lists import name_rows
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import name_rows, to_indices
+from labelsure.labelsets.sparse import make_sparse
 from labelsure.model._assessment import Assessment, assess_rows, is_outside
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
