@@ -43,7 +43,9 @@ def low_end(plan: str, analyses: Analyses) -> Iterator[dict[str, object]]:
             n_replicates=analyses.settings.n_replicates,
             seed=analyses.settings.seed,
         )
-        found = interval_table(mixture_replicates(analyses.scores, settings))
+        found = analyses.intervals.query("metric == 'jaccard'")
+        if convention != analyses.settings.mixture_empty:
+            found = interval_table(mixture_replicates(analyses.scores, settings))
         for row in found[found["predicted_low"] == 0].itertuples():
             yield {
                 "plan": plan,
