@@ -105,4 +105,5 @@ def main() -> None:
         gaps["MAD"] = (gaps["ours"] - gaps["correlation"]).abs()
         keys = ["classifier", "variant"]
         wide = gaps.pivot_table("MAD", keys, "dataset", sort=False)
+        wide.insert(0, "splits", rows.groupby(keys)["repeat"].nunique())
         OUT.write_text(wide.round(3).reset_index().to_csv(index=False), encoding="utf-8")
