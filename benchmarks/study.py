@@ -184,7 +184,7 @@ def print_conclusions(table: pd.DataFrame, order: dict[str, int]) -> None:
             share = f" ({held}/{of})" if of != "1" and held != of else ""
             verdict = "**holds**" if row.holds == "holds" else f"no{share}"
             p = f", p {row.p}" if row.p else ""
-            stable = "" if row.stable == "yes" else f", {row.stable.replace('no', 'unstable')}"
+            stable = "" if row.stable != "no" else ", unstable"
             cells.append(f"{verdict}: {row.ours}{p}{stable}")
         print_row(rows["conclusion"].iloc[0], rows["paper"].iloc[0], *cells)
 
@@ -195,7 +195,7 @@ def print_effects(table: pd.DataFrame) -> None:
         rows = part.drop_duplicates("of").set_index("of")
         print_head(str(cells), *rows.index)
         for name in ("Spearman", "MAD"):
-            print_row(name, *(f"{value:.3f}" for value in rows[name]))
+            print_row(name, "", *(f"{value:.3f}" for value in rows[name].iloc[1:]))
         for term in TERMS:
             triples = rows[[f"{term} {m}" for m in METRICS]].to_numpy()
             print_row(term, *(" / ".join(f"{x:.3f}" for x in triple) for triple in triples))
