@@ -423,6 +423,7 @@ def _read_labels(
             f"{len(places)}. Label every row that was drawn: the missing ones may be harder than "
             "the others."
         )
+    assert table.decisions is not None  # refused above
     found = counts(truth, table.decisions[places])
     return places, get_metric(judge.metric).values(*found, empty=check_empty(judge.empty))
 
