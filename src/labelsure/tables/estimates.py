@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -28,6 +28,11 @@ from labelsure.errors import (
     warn,
 )
 from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._label_estimates import (
+    LABEL_METRICS,
+    EntryCounts,
+    check_labels_are_known,
+)
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.dates import read_dates
@@ -70,6 +75,8 @@ class FileSums:
         The model that predicts the rows.
     estimator
         Accuracy estimator of the metric.
+    label_metric
+        A micro or macro average that is estimated instead; None for a mean over rows.
     summary
         Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
@@ -82,6 +89,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     estimator: AccuracyEstimator
+    label_metric: str | None
     summary: BatchSummary
     accuracy: Floats
     estimated: Floats
@@ -125,7 +133,8 @@ class FileSums:
             return self.estimator.estimate_labelled(
                 summary.sums, self.accuracy, self.estimated, chosen
             )
-        return self.estimator.estimate(summary, level=chosen, shift=shift)
+        metric = self.label_metric
+        return self.estimator.estimate(summary, metric=metric, level=chosen, shift=shift)
 
     def _assess(
         self, name: str, summary: BatchSummary, level: float | None, shift: str
@@ -136,6 +145,9 @@ class FileSums:
             return FileEstimate(name, None, None, str(error))
         if plain.shift is None or not plain.shift.found:
             return FileEstimate(name, plain)
+        if self.label_metric is not None:
+            reason = f"There is no importance-weighted estimate of {self.label_metric}."
+            return FileEstimate(name, plain, None, reason)
         try:
             return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
         except LabelsureError as error:
@@ -218,7 +230,11 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    estimator = rows.model.fitted_.estimator_for(metric)
+    label_metric = metric if metric in LABEL_METRICS else None
+    if label_metric is not None and (truth is not None or shift == "weighted"):
+        setting = "`truth`" if truth is not None else "shift='weighted'"
+        raise InputError(f"`metric` must be a mean over rows with {setting}, got {metric!r}.")
+    estimator = rows.model.fitted_.estimator_for(None if label_metric else metric)
     known = None
     if truth is not None:
         if by_file:
@@ -252,7 +268,7 @@ def sum_files(
         entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
         known.check_found(entries)
     by_name = tuple(files.items())
-    return FileSums(rows.model, estimator, whole, accuracy, estimated, by_name, n_bad)
+    return FileSums(rows.model, estimator, label_metric, whole, accuracy, estimated, by_name, n_bad)
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
@@ -332,7 +348,8 @@ def _sum_part(
     found = []
     inputs = InputTable(model, None if known is None else known.id_column)
     fitted, bad = model.fitted_, list[dict[str, Any]]()
-    estimator = fitted.estimator_for(metric)
+    counts_labels = metric in LABEL_METRICS
+    estimator = fitted.estimator_for(None if counts_labels else metric)
     for some in read_slices(inputs, part, bad=bad if sets_aside else None):
         predictions = fitted.predictor.predict(some.X)
         table = fitted.tabulate(predictions, metric=estimator.metric)
@@ -342,7 +359,11 @@ def _sum_part(
             names = some.rows.index if known.id_column is None else some.ids
             source = some.slice.file.source
             labelled = _compare_labelled(estimator, estimated, known, names, source)
-        found.append(SliceSums(some.slice.file.source, estimated.summarise(), labelled))
+        summary = estimated.summarise()
+        if counts_labels:
+            check_labels_are_known(predictions.dist, estimator.label_calibration_)
+            summary = replace(summary, entries=EntryCounts.of_table(table))
+        found.append(SliceSums(some.slice.file.source, summary, labelled))
     return [*found, SliceSums("", None, bad=tuple(bad))]
 
 

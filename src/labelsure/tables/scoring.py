@@ -26,8 +26,8 @@ from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.answers import OddAnswers
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load
@@ -999,7 +999,9 @@ def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     return check_suffix(suffix)
 
 
-def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> None:
+def _check_text(
+    suffix: str, sep: str, spreadsheet_safe: bool, model: AccuracyAwareClassifier
+) -> None:
     """Refuse settings of CSV that cannot be used."""
     if suffix in SEPARATORS:
         check_sep(sep, model.label_names_)
