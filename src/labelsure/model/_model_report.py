@@ -102,7 +102,7 @@ def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
         missing = [name for name in show if name not in X.columns]
         if missing:
             raise InputError(
-                f"`show` must name columns of X, got {missing[0]!r}. X has "
+                f"`show` must name columns of the rows, got {missing[0]!r}. They have "
                 f"{', '.join(map(repr, list(X.columns)[:10]))}."
             )
         return pd.DataFrame(X[list(show)]) if show else None
