@@ -141,7 +141,7 @@ def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
     words = ["study", "run", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
         "labelsure: Internal error (LookupError: a value). Run the command again with "
-        "`--debug` to see where, and report that.\n"
+        "`--debug` to see where, and report it.\n"
     )
     assert main([*words[:place], "--debug", *words[place:]]) == 70
     lines = capsys.readouterr().err.splitlines()

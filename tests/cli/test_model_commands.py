@@ -91,7 +91,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         "Rows": "120 for training, 80 for calibration",
         "Labels": "2",
         "Mean Jaccard": f"{card.estimated:.3f}, estimated {interval}",
-        "Predictions": "the labelsets that maximise expected Jaccard.",
+        "Predictions": "The labelsets that maximise expected Jaccard.",
         "Policy": card.summary,
         "Model": str(out),
         "Next": f"labelsure score {out} NEW.csv --out predictions.csv",
