@@ -309,3 +309,5 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
             table.add_row(*(on_one_line(str(column[key])) for key in ("name", "role", "note")))
         print_table(table)
     console.print("\n".join(on_one_line(line) for line in str(described).splitlines()))
+    if described.card is None:
+        console.print(f"Model {described.path}")
