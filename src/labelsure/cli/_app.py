@@ -127,7 +127,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
         name = "" if error.filename is None else f": {error.filename!r}"
         return WRONG_INPUT, f"{error.strerror or first_line(error)}{name}."
     return BROKEN, (
-        f"This should not have happened ({type(error).__name__}: {first_line(error)}). Run it "
+        f"Internal error ({type(error).__name__}: {first_line(error)}). Run it "
         f"again with `{DEBUG}` to see where, and report that."
     )
 

@@ -86,9 +86,9 @@ def score(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Predict labels for the rows of files, and say what each prediction is worth.
+    """Predict labels for the rows of files, with an estimated accuracy for each.
 
-    Killed at any moment, the same command goes on where it stopped.
+    If the run is killed, run the same command again to resume.
 
     [bold]Examples[/bold]
 

@@ -73,7 +73,7 @@ def run(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Run a study. Killed at any moment, the same command goes on where it stopped.
+    """Run a study. If the run is killed, run the same command again to resume.
 
     [bold]Examples[/bold]
 
