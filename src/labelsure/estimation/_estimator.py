@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -85,8 +86,8 @@ MIN_FOLDED = 20  # rows, below which folds would teach nothing
 
 TOO_FEW = f"fewer than {MIN_ROWS} rows"
 CROSS_FITTED = (
-    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
-    "one that predicts; hold rows out, e.g. by cv=0.4"
+    "the model is cross-fitted: the calibration predictions come from the fold models, not from "
+    "the final model; hold rows out, e.g. by cv=0.4"
 )
 """Why a batch is not compared with the calibration set."""
 
@@ -184,6 +185,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.empty = empty
         self.random_state = random_state
 
+    @one_blas_thread()  # small matrices: threads that wait for each other cost more
     def fit(
         self,
         dist: Any,

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -217,6 +218,7 @@ class Calibration(ABC):
         weights, clusters = data.weights(rows), data.clusters(rows)
         return CalibrationRows(dist, data.Y[rows], apart, seen, weights, clusters)
 
+    @one_blas_thread()
     def tabulate(self, rows: CalibrationRows) -> ScoreTable:
         """Score table of predictions, with expected values under every metric."""
         metrics = list(dict.fromkeys([get_metric(self.metric), *METRICS.values()]))
@@ -231,6 +233,7 @@ class Calibration(ABC):
             tables.append(table if rows.seen is None else rows.seen.add_to(table))
         return ScoreTable.concatenate(tables, of_one_model=True)
 
+    @one_blas_thread()
     def fit_recalibration(
         self, fitted: Any, parts: Sequence[CalibrationRows]
     ) -> Recalibration | None:

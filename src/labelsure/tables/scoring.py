@@ -999,7 +999,9 @@ def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     return check_suffix(suffix)
 
 
-def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> None:
+def _check_text(
+    suffix: str, sep: str, spreadsheet_safe: bool, model: AccuracyAwareClassifier
+) -> None:
     """Refuse settings of CSV that cannot be used."""
     if suffix in SEPARATORS:
         check_sep(sep, model.label_names_)
