@@ -21,7 +21,7 @@ from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, 
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError
 from labelsure.labelsets.answers import are_answers
 from labelsure.labelsets.codes import from_codes
@@ -189,7 +189,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _check_shape(self, X: Any) -> Any:
         read_choice(self.kind, "kind", KINDS)
-        read_choice(self.unknown, "unknown", ("refuse", "drop"))
+        read_choice(self.unknown, "value of `unknown`", ("refuse", "drop"))
         if self.kind == "votes" and _has_answers(X):
             return X  # read where the labels are known
         array = X if is_sparse(X) and self.kind in SCALES else read_array(as_table(X), "X")

@@ -36,8 +36,15 @@ def _check_inside(value: float | None) -> float | None:
     return value
 
 
+def _check_positive(value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise typer.BadParameter(f"{value:g} is not in the range 0<x<=1.")
+    return value
+
+
 INSIDE: dict[str, Any] = {"metavar": "FLOAT", "callback": _check_inside}
-"""Settings of an option whose value is a proportion between 0 and 1, both excluded."""
+POSITIVE: dict[str, Any] = {"metavar": "FLOAT", "callback": _check_positive}
+"""Settings of options whose value is a proportion: without 0 and 1, or without 0."""
 
 # Arguments
 
@@ -149,7 +156,7 @@ Target = Annotated[
     option("--target", "Mean of the metric that accepted predictions must reach.", **INSIDE),
 ]
 Share = Annotated[
-    float | None, option("--share", "Share of predictions to accept instead.", min=0, max=1)
+    float | None, option("--share", "Share of predictions to accept instead.", **POSITIVE)
 ]
 Guarantee = Annotated[
     str,
@@ -236,16 +243,50 @@ SpreadsheetSafe = Annotated[
 Shift = Annotated[
     str, option("--shift", "How to handle distribution shift: test, ignore, weighted.")
 ]
+BatchMetric = Annotated[
+    str | None,
+    option(
+        "--metric",
+        "Another metric than the model's: exact, hamming, jaccard, f1, recall, precision, or of "
+        "the whole input: micro-f1, macro-f1, micro-recall, ...",
+        metavar="NAME",
+    ),
+]
+FailBelow = Annotated[
+    float | None,
+    option("--fail-below", "Exit with 1 if the estimate is below this or refused.", min=0, max=1),
+]
+StrictGate = Annotated[
+    bool, option("--strict", "For --fail-below, take the lower end of the interval.")
+]
+FailOnShift = Annotated[
+    bool,
+    option(
+        "--fail-on-shift",
+        "Exit with 1 if rows differ from the calibration set or cannot be compared with it.",
+    ),
+]
+ByFile = Annotated[bool, option("--by-file", "One estimate and one shift test a file as well.")]
 Scored = Annotated[
     str | None, option("--scored", "Output of `score` for the input, to avoid scoring again.")
 ]
 Show = Annotated[
     str | None, option("--show", "Input columns to show on the page, separated by commas.")
 ]
-Time = Annotated[str, option("--time", "The column of dates.")]
-Every = Annotated[str, option("--every", "Chunks: D, W-MON, MS or another frequency of pandas.")]
+Time = Annotated[
+    str | None, option("--time", "The column of dates, ISO 8601 by default; else files are chunks.")
+]
+TimeFormat = Annotated[
+    str | None,
+    option("--time-format", "Format of dates, e.g. %d.%m.%Y, or s, ms, us, ns of Unix time."),
+]
+Every = Annotated[
+    str | None,
+    option("--every", "Chunks: D, W-MON (default), MS or another frequency of pandas."),
+]
 Drawn = Annotated[
-    float | None, option("--drawn", "Probability with which a row was drawn.", min=0, max=1)
+    float | None,
+    option("--drawn", "Probability with which a row was drawn.", **POSITIVE),
 ]
 Bound = Annotated[
     float | None, option("--bound", "Lowest acceptable mean metric; from calibration by default.")

@@ -1,4 +1,4 @@
-"""``labelsure score``, ``estimate``, ``report``, ``monitor``: what predictions are worth."""
+"""``labelsure score``, ``estimate``, ``report``, ``monitor``: predictions and their accuracy."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from labelsure._runtime.progress import ProgressBar
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
+    CHECK_FAILED,
     NOTHING_TO_DO,
     STDOUT,
     open_stdout,
     print_facts,
+    print_failure,
     print_json,
     print_notes,
     quote,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure._runtime.typing import AnyPath
     from labelsure.estimation._batch_estimates import Estimate
-    from labelsure.tables.estimates import FileSums
+    from labelsure.tables.gate import FileEstimate
     from labelsure.tables.scoring import ScoreRun
 
 
@@ -85,9 +87,9 @@ def score(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Predict labels for the rows of files, and say what each prediction is worth.
+    """Predict labels for the rows of files, with an estimated accuracy for each.
 
-    Killed at any moment, the same command goes on where it stopped.
+    If the run is killed, run the same command again to resume.
 
     [bold]Examples[/bold]
 
@@ -165,9 +167,15 @@ def _describe_run(run: ScoreRun, bad_rows: Path | None) -> Iterator[tuple[str, s
 def estimate(
     model: opt.Model,
     inputs: opt.Inputs,
+    metric: opt.BatchMetric = None,
     truth: opt.DrawnTruth = None,
     level: opt.Level = None,
     shift: opt.Shift = "test",
+    by_file: opt.ByFile = False,
+    fail_below: opt.FailBelow = None,
+    strict: opt.StrictGate = False,
+    fail_on_shift: opt.FailOnShift = False,
+    bad_rows: opt.BadRows = None,
     id_column: opt.IdColumn = None,
     label_column: opt.TruthColumn = None,
     sep: opt.Sep = None,
@@ -176,6 +184,7 @@ def estimate(
     n_jobs: opt.Jobs = None,
     scheduler: opt.Scheduler = None,
     trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -184,20 +193,35 @@ def estimate(
     It tests for a shift from the calibration set. If it finds one, it adds an importance-weighted
     estimate, or says that too few calibration rows resemble the input.
 
+    In a pipeline, --fail-below and --fail-on-shift set the exit code: 0 passed, 1 failed, 2 wrong
+    input. Under a shift the weighted estimate counts; without one, --fail-below fails.
+
     [bold]Examples[/bold]
 
     labelsure estimate tickets.labelsure new.csv
 
     labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
+
+    labelsure estimate tickets.labelsure week/ --metric macro-f1 --fail-below 0.6 --fail-on-shift
     """
     from labelsure.tables.estimates import sum_files
+    from labelsure.tables.gate import Gate
 
+    gate = Gate(fail_below, strict, fail_on_shift)
+    if fail_on_shift and (truth is not None or shift != "test"):
+        raise InputError(
+            "`--fail-on-shift` needs the shift test, which `--truth` and `--shift` other than test "
+            "leave out. Drop one of them."
+        )
     with watched(inputs, quiet or as_json) as (files, bar):
-        found = sum_files(
+        sums = sum_files(
             model,
             files,
+            metric=metric,
             shift=shift,
             truth=truth,
+            by_file=by_file,
+            bad_rows=bad_rows,
             id_column=id_column,
             label_column=label_column,
             sep=sep,
@@ -206,43 +230,53 @@ def estimate(
             n_jobs=n_jobs,
             scheduler=scheduler,
             trust=trust or (),
+            overwrite=overwrite,
             progress=bar,
         )
-        parts = _describe(found, level, shift)
+        found = sums.assess(level=level, shift=shift)
+        by_name = sums.assess_files(level=level, shift=shift)
+    if found.plain is None and not gate.is_set:
+        raise InputError(found.refusal)
+    failures = gate.all_failures(found, by_name)
     if as_json:
-        print_json(_as_json(parts))
+        values = found.to_dict() | ({"n_bad": sums.n_bad} if bad_rows else {})
+        if by_file:
+            values["files"] = [one.to_dict() for one in by_name]
+        if gate.is_set:
+            values["gate"] = {"passed": not failures, "failures": failures}
+        print_json(values)
     elif not quiet:
-        facts = [*_list_estimates(parts)]
-        if truth is None:
+        facts = [*_list_estimates(found, by_name)]
+        if bad_rows is not None:
+            facts.append(("Bad rows", f"{sums.n_bad:,} set aside in {bad_rows}"))
+        if gate.is_set:
+            facts.append(("Gate", "failed" if failures else "passed"))
+        elif truth is None:
             facts += _suggest_audit(model, inputs)
         print_facts(facts)
+    if failures:
+        print_failure(f"Gate failed: {'; '.join(failures)}.")
+        raise typer.Exit(CHECK_FAILED)
 
 
-def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any]:
-    """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
-    from labelsure.errors import NotEstimableError
-
-    plain = found.estimate(level=level, shift=shift)
-    parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
-    if plain.shift is not None and plain.shift.found:
-        try:
-            parts["weighted"] = found.estimate(level=level, shift="weighted")
-        except NotEstimableError as error:
-            parts["refusal"] = str(error)
-    return parts
+def _list_estimates(found: FileEstimate, files: list[FileEstimate]) -> Iterator[tuple[str, str]]:
+    yield "Estimate", found.refusal if found.plain is None else str(found.plain)
+    yield "Shift", found.shift
+    if found.weighted is not None:
+        yield "Weighted", f"From the importance-weighted calibration set: {found.weighted}"
+    elif found.plain is not None:
+        yield "Weighted", found.refusal
+    for one in files:
+        yield one.name, one.refusal if one.plain is None else _in_short(one.plain)
 
 
-def _list_estimates(parts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    from labelsure.estimation._shift import say_shift
-
-    plain: Estimate = parts["estimate"]
-    yield "Estimate", str(plain)
-    if plain.shift is not None:
-        yield "Shift", say_shift(plain.shift, "")
-    if parts["weighted"] is not None:
-        yield "Weighted", f"From the importance-weighted calibration set: {parts['weighted']}"
-    if parts["refusal"] is not None:
-        yield "Weighted", parts["refusal"]
+def _in_short(found: Estimate) -> str:
+    """Say the estimate and the shift test of one file on one line."""
+    interval = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f}), n = {found.n_samples:,}"
+    test = found.shift
+    if test is None:
+        return f"{interval}; not tested for shift: {found.untested}" if found.untested else interval
+    return f"{interval}; {test.brief}, p = {test.p_value:.2g}"
 
 
 def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
@@ -256,30 +290,6 @@ def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
     yield "", quote("estimate", model, *names, "--truth", "LABELLED.csv")
 
 
-def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
-    plain, test = parts["estimate"], parts["estimate"].shift
-    return {
-        **_plain_fields(plain),
-        "shift": None
-        if test is None
-        else {
-            "found": test.found,
-            "auc": test.auc,
-            "p_value": test.p_value,
-            "moved": test.moved.reset_index().to_dict("records"),
-        },
-        "weighted": None if parts["weighted"] is None else _plain_fields(parts["weighted"]),
-        "refusal": parts["refusal"],
-    }
-
-
-def _plain_fields(found: Estimate) -> dict[str, Any]:
-    """Return what JSON has words for: not what is missing, nor the test."""
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    del values["shift"]
-    return {name: value for name, value in values.items() if value == value}
-
-
 @app.command(cls=Command, rich_help_panel=MODELS)
 def report(
     context: typer.Context,
@@ -289,6 +299,7 @@ def report(
     scored: opt.Scored = None,
     show: opt.Show = None,
     truth: opt.Truth = None,
+    bad_rows: opt.BadRows = None,
     id_column: opt.IdColumn = None,
     label_column: opt.TruthColumn = None,
     sep: opt.Sep = None,
@@ -327,6 +338,7 @@ def report(
                 files,
                 scored=scored,
                 truth=truth,
+                bad_rows=bad_rows,
                 label_column=label_column,
                 sep=sep,
                 csv_sep=csv_sep,
@@ -337,6 +349,7 @@ def report(
                 open_cost=open_cost,
                 n_jobs=n_jobs,
                 trust=trust or (),
+                overwrite=overwrite,
                 progress=bar,
             )
         return page, page.data["alert"] or page.data["answer"][0]
@@ -350,12 +363,14 @@ def monitor(
     context: typer.Context,
     model: opt.Model,
     inputs: opt.Inputs,
-    time: opt.Time,
+    time: opt.Time = None,
+    time_format: opt.TimeFormat = None,
     out: opt.PageOut = Path("monitor.html"),
-    every: opt.Every = "W-MON",
+    every: opt.Every = None,
     truth: opt.MonitorTruth = None,
     drawn: opt.Drawn = None,
     bound: opt.Bound = None,
+    bad_rows: opt.BadRows = None,
     id_column: opt.IdColumn = None,
     label_column: opt.TruthColumn = None,
     sep: opt.Sep = None,
@@ -369,12 +384,15 @@ def monitor(
 ) -> None:
     """Watch a model over time: estimates by chunk, and alarms that are valid at every time.
 
+    Chunks are weeks or other periods of --time; without it, files in the order of their names.
     Give all rows from the beginning each time. A stream that does not change ever raises an alarm
     with a probability of at most 5%.
 
     [bold]Examples[/bold]
 
-    labelsure monitor tickets.labelsure tickets/*.csv --time received --every W-MON
+    labelsure monitor tickets.labelsure weeks/*.csv
+
+    labelsure monitor tickets.labelsure all.csv --time received --time-format %d.%m.%Y
 
     labelsure monitor tickets.labelsure all.csv --time received --truth audit.csv --id ticket --drawn 0.05
     """  # noqa: E501, a command stands on one line
@@ -387,16 +405,19 @@ def monitor(
                 model,
                 files,
                 time=time,
+                time_format=time_format,
                 every=every,
                 truth=truth,
                 drawn=drawn,
                 bound=bound,
+                bad_rows=bad_rows,
                 id_column=id_column,
                 label_column=label_column,
                 sep=sep,
                 csv_sep=csv_sep,
                 encoding=encoding,
                 trust=trust or (),
+                overwrite=overwrite,
             )
         return table.report(**({"title": title} if title else {})), str(table)
 

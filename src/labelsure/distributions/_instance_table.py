@@ -17,8 +17,9 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names, to_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +40,8 @@ def tabulate_modes(
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
     check_sep(sep, dist.label_names)
     check_candidates(candidates)
-    profile, mode = dist._profile_and_mode()
-    confidences = confidence_of_profile(profile, candidates)
+    summary = dist._summary([], 1.0)
+    mode, confidences = summary.mode, confidence_of_profile(summary.profile, candidates)
     known = {str(name): confidences[name].to_numpy() for name in confidences}
     return make_table(dist, mode, known, k=k, probabilities=probabilities, sep=sep)
 
@@ -61,16 +62,16 @@ def make_table(
     check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
-        return to_names(labelsets, dist.label_names, sep)
+        return name_rows(labelsets, dist.label_names, sep)
 
-    columns = {"predicted": named(Y_pred), "probability": np.exp(dist.log_prob(Y_pred)), **known}
+    columns = {"predicted": named(Y_pred), "probability": np.exp(dist._log_prob(Y_pred)), **known}
     if n_top:
         top = dist.top(n_top)
         for i in range(n_top):
             columns[f"top_{i + 1}"] = named(top.labelsets[:, i])
             columns[f"top_{i + 1}_probability"] = top.probabilities[:, i]
     if probabilities:
-        marginals = dist._with_dense_rows().marginals()
+        marginals = dist.marginals()
         names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
         columns |= dict(zip(names, marginals.T, strict=True))
     return pd.DataFrame(columns, dist.index)
@@ -100,12 +101,12 @@ def plot_instance(
     one, place = dist[row], None
     top = one.top(n_top)
     labelsets, probabilities = (
-        list(to_names(top.labelsets[0], one.label_names)),
+        list(name_rows(top.labelsets[0], one.label_names)),
         top.probabilities[0],
     )
     if Y_pred is not None:
         own = Y_pred[[row]]
-        (predicted,) = to_names(own, one.label_names)
+        (predicted,) = name_rows(own, one.label_names)
         if predicted not in labelsets:
             labelsets.append(predicted)
             probabilities = np.append(probabilities, np.exp(one.log_prob(own)))

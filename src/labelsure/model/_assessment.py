@@ -18,7 +18,7 @@ from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import to_names
+from labelsure.labelsets.lists import name_rows
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
@@ -135,7 +135,7 @@ class Assessment:
             "reason": self.reason,
         }
         if self.own is not None:
-            known["own_predicted"] = to_names(self.own, self.distribution.label_names, sep)
+            known["own_predicted"] = name_rows(self.own, self.distribution.label_names, sep)
         if self.region is not None:
             names = self.region.to_frame(sep=sep, count=False)
             known |= {name: names[name].to_numpy() for name in ("certain", "possible")}

@@ -15,7 +15,7 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import abbreviate_names
+from labelsure.labelsets.label_names import abbreviate_names
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._calibration import Calibrated
 
@@ -119,7 +119,7 @@ class ModelCard:
             "features": "unknown" if self.n_features is None else str(self.n_features),
             "rows": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
-            "accuracy": f"{metric}, two empty labelsets being worth {self.empty:g}",
+            "accuracy": f"{metric}, two empty labelsets score {self.empty:g}",
             "predictions": self.decision,
             "own predictions": self.comparison,
             "recalibration": self.recalibration,

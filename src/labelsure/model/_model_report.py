@@ -19,12 +19,14 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._batch_summary import BatchSummary
-from labelsure.estimation._label_estimates import MEASURES, LabelCounts
+from labelsure.estimation._label_estimates import MEASURES, LabelBatch, LabelCounts
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import name_rows, to_indices
+from labelsure.labelsets.sparse import make_sparse
 from labelsure.model._assessment import Assessment, assess_rows, is_outside
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
@@ -100,7 +102,7 @@ def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
         missing = [name for name in show if name not in X.columns]
         if missing:
             raise InputError(
-                f"`show` must name columns of X, got {missing[0]!r}. X has "
+                f"`show` must name columns of the rows, got {missing[0]!r}. They have "
                 f"{', '.join(map(repr, list(X.columns)[:10]))}."
             )
         return pd.DataFrame(X[list(show)]) if show else None
@@ -228,7 +230,8 @@ class PageRows:
         answer = _answer(model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested)
         said = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
         if actual is not None:
-            said += f" Actual, by the {n:,} given labelsets: {actual.mean():.3f}."
+            mean = f"{model.metric.title} on the {n:,} labelled rows: {actual.mean():.3f}"
+            said += f" Actual mean {mean}."
         acceptance = self._describe_acceptance(noun, scores, actual, estimates, is_found)
         described = {
             "batch": {
@@ -319,12 +322,9 @@ class PageRows:
                 np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
             )
             dist = IndependentLabels(marginals, label_names=model.label_names)
-            table = calibration.estimate_labels(
-                ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
-                empty=model.empty,
-                level=model.confidence,
-                random_state=0,
-            )
+            scored = ScoreTable.from_distribution(dist, None, decisions, metrics=[])
+            batch = LabelBatch(calibration, scored)
+            table = batch.estimate_labels(model.empty, model.confidence, random_state=0)
             found = {name: table[name].to_numpy() for name in table.columns}
             for part in ("", "_low", "_high"):
                 found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen
@@ -424,7 +424,7 @@ def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted
     if stop["own"]:
         known = "Guaranteed" if model.policy.guarantee == "exact" else "Approximate"
         return f"{known}: {least} ({level})."
-    return f"Bound: {least} ({level} for all thresholds that the slider stops at together)."
+    return f"Bound: {least} ({level} simultaneously for all thresholds of the slider)."
 
 
 def _describe(
@@ -436,7 +436,7 @@ def _describe(
     dist = found.distribution
 
     def name(labelsets: Any) -> list[list[str]]:
-        return [list(names) for names in to_names(labelsets, dist.label_names)]
+        return [list(names) for names in name_rows(labelsets, dist.label_names)]
 
     columns = {"predicted": name(found.Y_pred)}
     if Y_true is not None:

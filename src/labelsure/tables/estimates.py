@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -13,13 +14,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure import __version__
+from labelsure._runtime import storage
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Floats, Indices
-from labelsure.errors import InputError, unknown_name, warn
+from labelsure.errors import (
+    DataError,
+    InputError,
+    LabelsureError,
+    RowsError,
+    unknown_name,
+    warn,
+)
+from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._label_estimates import (
+    LABEL_METRICS,
+    EntryCounts,
+    check_labels_are_known,
+)
 from labelsure.estimation._shift import sample_rows
-from labelsure.metrics.registry import counts
+from labelsure.metrics.registry import counts, get_metric
+from labelsure.tables.dates import read_dates
 from labelsure.tables.files import TextFormat, read_table
+from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
@@ -27,20 +45,23 @@ from labelsure.tables.scoring import (
     ModelFile,
     Part,
     Progress,
+    check_bad_rows,
+    plain_records,
     read_slices,
     score_files,
+    write_bad_rows,
 )
-from labelsure.tables.truth import TrueLabels
+from labelsure.tables.truth import ID, TrueLabels
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import Estimate
-    from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
+    from labelsure.estimation._batch_summary import RowEstimates
+    from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
-    from labelsure.model._fitted import Fitted
     from labelsure.model._model_report import PageBatch
 
 
@@ -52,22 +73,34 @@ class FileSums:
     ----------
     model
         The model that predicts the rows.
+    estimator
+        Accuracy estimator of the metric.
+    label_metric
+        A micro or macro average that is estimated instead; None for a mean over rows.
     summary
         Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
         (n,) actual and estimated accuracy of the rows whose truth is known.
+    by_file
+        Name and summary of each file, in their order.
+    n_bad
+        Rows that were set aside.
     """
 
     model: AccuracyAwareClassifier
+    estimator: AccuracyEstimator
+    label_metric: str | None
     summary: BatchSummary
     accuracy: Floats
     estimated: Floats
+    by_file: tuple[tuple[str, BatchSummary], ...] = ()
+    n_bad: int = 0
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
         """Estimate the mean accuracy of all rows.
 
         The result is that of `AccuracyAwareClassifier.estimate` for all rows at once, up to
-        rounding.
+        rounding and the random rows of the shift test.
 
         Parameters
         ----------
@@ -82,20 +115,55 @@ class FileSums:
         Estimate
             The mean accuracy and its interval.
         """
+        return self._estimate(self.summary, level, shift)
+
+    def assess(self, *, level: float | None = None, shift: str = "test") -> FileEstimate:
+        """Estimate of all rows, and the weighted one or why there is none under a shift."""
+        return self._assess("", self.summary, level, shift)
+
+    def assess_files(
+        self, *, level: float | None = None, shift: str = "test"
+    ) -> list[FileEstimate]:
+        """Estimate and shift test of each file."""
+        return [self._assess(name, summary, level, shift) for name, summary in self.by_file]
+
+    def _estimate(self, summary: BatchSummary, level: float | None, shift: str) -> Estimate:
         chosen = self.model.confidence if level is None else level
-        estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            sums = self.summary.sums
-            return estimator.estimate_labelled(sums, self.accuracy, self.estimated, chosen)
-        return estimator.estimate(self.summary, level=chosen, shift=shift)
+            return self.estimator.estimate_labelled(
+                summary.sums, self.accuracy, self.estimated, chosen
+            )
+        metric = self.label_metric
+        return self.estimator.estimate(summary, metric=metric, level=chosen, shift=shift)
+
+    def _assess(
+        self, name: str, summary: BatchSummary, level: float | None, shift: str
+    ) -> FileEstimate:
+        try:
+            plain = self._estimate(summary, level, shift)
+        except LabelsureError as error:  # too few rows, or none like the calibration set
+            return FileEstimate(name, None, None, str(error))
+        if plain.shift is None or not plain.shift.found:
+            return FileEstimate(name, plain)
+        if self.label_metric is not None:
+            reason = f"There is no importance-weighted estimate of {self.label_metric}."
+            return FileEstimate(name, plain, None, reason)
+        try:
+            return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
+        except LabelsureError as error:
+            # What a library call would do next; the files' own next step is printed beside it.
+            return FileEstimate(name, plain, None, str(error).partition(" Label some rows")[0])
 
 
 def sum_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
+    metric: str | None = None,
     shift: str = "test",
     truth: AnyPath | None = None,
+    by_file: bool = False,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
@@ -104,6 +172,7 @@ def sum_files(
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> FileSums:
     """Read files in parts that fit into memory, and sum up what `FileSums.estimate` needs.
@@ -114,10 +183,17 @@ def sum_files(
         Path of a saved `AccuracyAwareClassifier`.
     inputs
         Files, patterns, folders or addresses.
+    metric
+        None for the metric of the model; or any that `AccuracyAwareClassifier.estimate` takes by
+        its name.
     shift
         How `estimate` will handle a shift: "test", "ignore" or "weighted".
     truth
         Table with the true labels of rows drawn at random.
+    by_file
+        Whether to sum up each file as well.
+    bad_rows
+        JSONL file for rows that cannot be read or used; None refuses such rows.
     id_column
         Column that names the rows of inputs and truth; without it `row` and `file` do.
     label_column, sep
@@ -128,6 +204,8 @@ def sum_files(
         Number of processes (all cores by default), or the address of a Dask scheduler.
     trust
         Types that may be loaded with the model, see `labelsure.load`.
+    overwrite
+        Whether to replace a file of bad rows of other inputs.
     progress
         Called with the number of finished rows and of all rows.
 
@@ -141,7 +219,9 @@ def sum_files(
     score_files : Writes the prediction and estimated accuracy of each row.
     """
     check_shift(shift)
+    inputs = list_inputs(inputs)
     text = TextFormat(csv_sep, encoding)
+    aside = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
     rows = FileRows.open(
         model,
         inputs,
@@ -150,13 +230,21 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
+    label_metric = metric if metric in LABEL_METRICS else None
+    if label_metric is not None and (truth is not None or shift == "weighted"):
+        setting = "`truth`" if truth is not None else "shift='weighted'"
+        raise InputError(f"`metric` must be a mean over rows with {setting}, got {metric!r}.")
+    estimator = rows.model.fitted_.estimator_for(None if label_metric else metric)
     known = None
     if truth is not None:
+        if by_file:
+            raise InputError(
+                "`by_file` must come without `truth`, whose rows are drawn from all files "
+                "together. Leave one out."
+            )
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
-        shift = "ignore"
-    compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
-    tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
+    tasks = dict.fromkeys(rows.parts, (known, metric, aside is not None))
     found = {}
     for name, sums, _ in rows.map(
         _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, progress=progress
@@ -165,7 +253,58 @@ def sum_files(
             raise InputError(sums.message)
         found[name] = sums
     # In the order of the rows, whatever finished first.
-    return _join_sums(rows.model, [sums for name in rows.parts for sums in found[name]], known)
+    slices = [one for name in rows.parts for one in found[name]]
+    n_bad = 0 if aside is None else aside.write(row for one in slices for row in one.bad)
+    summaries = [(one.source, one.summary) for one in slices if one.summary is not None]
+    if not summaries:
+        raise DataError("The input must have at least one row that can be used, none can.")
+    files = dict[str, BatchSummary]()
+    for source, summary in summaries if by_file else []:
+        files[source] = files[source] + summary if source in files else summary
+    whole = reduce(add, (summary for _, summary in summaries))
+    accuracy, estimated = np.empty(0), np.empty(0)
+    if known is not None:
+        parts = [one.labelled for one in slices if one.labelled is not None]
+        entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
+        known.check_found(entries)
+    by_name = tuple(files.items())
+    return FileSums(rows.model, estimator, label_metric, whole, accuracy, estimated, by_name, n_bad)
+
+
+def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
+    """Return the inputs as a list."""
+    return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """The file for rows that cannot be read or used.
+
+    Parameters
+    ----------
+    output
+        The file, noted with the inputs whose rows it has.
+    """
+
+    output: storage.FinishedOutput
+
+    @classmethod
+    def open(
+        cls, path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
+    ) -> BadRows | None:
+        """Check the file before anything is computed; None without one."""
+        if path is None:
+            return None
+        place = check_bad_rows(storage.expand_path(path))
+        storage.check_output_file(place, [model, *inputs])
+        state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
+        output = storage.FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
+        output.find(overwrite=overwrite)
+        return cls(output)
+
+    def write(self, rows: Iterable[dict[str, Any]]) -> int:
+        """Write the rows in the order of the input; return how many they are."""
+        return write_bad_rows(self.output, list(rows))
 
 
 def check_shift(shift: str) -> None:
@@ -176,43 +315,60 @@ def check_shift(shift: str) -> None:
         raise unknown_name("shift", shift, SHIFTS)
 
 
-def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSums:
-    """Add up what was found of each slice."""
-    summaries, labelled = zip(*sums, strict=True)
-    summary = reduce(add, summaries)
-    if known is None:
-        return FileSums(model, summary, np.empty(0), np.empty(0))
-    entries, accuracy, estimated = (
-        np.concatenate(values) for values in zip(*labelled, strict=True)
-    )
-    known.check_found(entries)
-    return FileSums(model, summary, accuracy, estimated)
+@dataclass(frozen=True)
+class SliceSums:
+    """Sums over some rows of one file.
+
+    Parameters
+    ----------
+    source
+        Name of the file.
+    summary
+        Sums; None if no row can be used.
+    labelled
+        Entries of the truth that are here, their actual and estimated accuracies.
+    bad
+        Rows that cannot be used.
+    """
+
+    source: str
+    summary: BatchSummary | None
+    labelled: tuple[Indices, Floats, Floats] | None = None
+    bad: tuple[dict[str, Any], ...] = ()
 
 
 def _sum_part(
     model: AccuracyAwareClassifier,
     part: Part,
-    compared: Indices,
     known: TrueLabels | None,
-) -> list[Any]:
-    """Return for each slice its sums, what is compared of it, and its labelled rows."""
+    metric: str | None,
+    sets_aside: bool,
+) -> list[SliceSums]:
+    """Return sums of each slice of a part, then its bad rows."""
     found = []
     inputs = InputTable(model, None if known is None else known.id_column)
-    for some in read_slices(inputs, part):
-        predictions = model.fitted_.predictor.predict(some.X)
-        estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
-        chosen = np.flatnonzero(np.isin(some.positions, compared))
+    fitted, bad = model.fitted_, list[dict[str, Any]]()
+    counts_labels = metric in LABEL_METRICS
+    estimator = fitted.estimator_for(None if counts_labels else metric)
+    for some in read_slices(inputs, part, bad=bad if sets_aside else None):
+        predictions = fitted.predictor.predict(some.X)
+        table = fitted.tabulate(predictions, metric=estimator.metric)
+        estimated = estimator.estimate_rows(table)
         labelled = None
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
             source = some.slice.file.source
-            labelled = _compare_labelled(model.fitted_, estimated, known, names, source)
-        found.append((estimated.summarise(chosen), labelled))
-    return found
+            labelled = _compare_labelled(estimator, estimated, known, names, source)
+        summary = estimated.summarise()
+        if counts_labels:
+            check_labels_are_known(predictions.dist, estimator.label_calibration_)
+            summary = replace(summary, entries=EntryCounts.of_table(table))
+        found.append(SliceSums(some.slice.file.source, summary, labelled))
+    return [*found, SliceSums("", None, bad=tuple(bad))]
 
 
 def _compare_labelled(
-    fitted: Fitted,
+    estimator: AccuracyEstimator,
     estimated: RowEstimates,
     known: TrueLabels,
     names: Any,
@@ -225,7 +381,7 @@ def _compare_labelled(
     predicted = estimated.table.decisions
     assert predicted is not None
     compared = counts(known.labelsets[entries], predicted[places])
-    accuracy = fitted.metric.values(*compared, empty=fitted.empty)
+    accuracy = get_metric(estimator.metric).values(*compared, empty=estimator.empty)
     return entries, accuracy, estimated.accuracy[places]
 
 
@@ -239,12 +395,14 @@ def report_files(
     sep: str | None = None,
     csv_sep: str | None = None,
     encoding: str | None = None,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     show: Sequence[str] = (),
     title: str | None = None,
     open_cost: float | None = None,
     n_jobs: int | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Page:
     """Return a page on a saved model, and on its predictions for the rows of files.
@@ -255,14 +413,15 @@ def report_files(
     from labelsure.model._model_report import make_model_report
 
     text = TextFormat(csv_sep, encoding)
-    paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    paths = list_inputs(inputs)
     if title is None:
         names = ", ".join(show_name(path)[1:-1] for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
-        if scored is not None or truth is not None:
+        if (scored, truth, bad_rows) != (None, None, None):
             raise InputError(
-                "`scored` and `truth` must come with their input, got none. Name its files."
+                "`scored`, `truth` and `bad_rows` must come with their input, got none. Name its "
+                "files."
             )
         return make_model_report(ModelFile.find(model, trust).load().fitted_, [], title, open_cost)
     if truth is not None:
@@ -276,17 +435,25 @@ def report_files(
                 "`truth` must come without `scored`: a page with actual accuracies scores its rows "
                 "again. Leave out `scored`."
             )
-        fitted = ModelFile.find(model, trust).load()
+    aside = BadRows.open(bad_rows, model, paths, overwrite=overwrite)
+    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
+    fitted = rows.model
+    # Rows that `score` set aside are not in its output.
+    bad = None if aside is None and scored is None else list[dict[str, Any]]()
+    if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        frame, where = read_table(paths[0], text=text), show_name(paths[0])
+        frame, _ = read_frame(rows, InputTable(fitted, id_column), [*show, id_column or ID], bad)
+        where = show_name(paths[0])
         known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
+        if aside is not None:
+            aside.write(bad or [])
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
-    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
     chosen = sample_rows(rows.n_rows)
     batches, places = [], list[Any]()
     for part in rows.parts.values():
-        for batch, own in _predict_some(rows.model, part, part.choose(chosen), id_column, show):
+        some = _predict_some(fitted, part, part.choose(chosen), id_column, show, bad)
+        for batch, own in some:
             batches.append(batch)
             places += own
     table = None
@@ -296,6 +463,7 @@ def report_files(
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
             lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
+            found_bad = None if aside is None else Path(folder) / "bad.jsonl"
             score_files(
                 model,
                 paths,
@@ -305,12 +473,17 @@ def report_files(
                 n_jobs=n_jobs,
                 trust=trust,
                 progress=progress,
+                bad_rows=found_bad,
                 **lean,
             )
+            if found_bad is not None:
+                bad = [json.loads(line) for line in found_bad.read_text("utf-8").splitlines()]
             table = _read_scored(out, None, TextFormat())
     if table is not None:
-        _check_scored(rows.model, table, batches, places, scored)
-    return make_model_report(rows.model.fitted_, batches, title, open_cost, scored=table)
+        _check_scored(fitted, table, batches, places, scored)
+    if aside is not None:
+        aside.write(bad or [])
+    return make_model_report(fitted.fitted_, batches, title, open_cost, scored=table)
 
 
 def _predict_some(
@@ -319,13 +492,15 @@ def _predict_some(
     chosen: Indices,
     id_column: str | None,
     show: Sequence[str],
+    bad: list[dict[str, Any]] | None,
 ) -> Iterator[tuple[PageBatch, list[tuple[str, int]]]]:
     """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
     import pandas as pd
 
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    for some in read_slices(InputTable(model, id_column), part, columns=show, chosen=chosen):
+    reader = InputTable(model, id_column)
+    for some in read_slices(reader, part, columns=show, chosen=chosen, bad=bad):
         found = model.fitted_.predictor.predict(some.X)
         names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
         shown = choose_columns(some.rows if show else some.X, show)
@@ -413,19 +588,26 @@ def monitor_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
-    time: str,
-    every: str,
+    time: str | None = None,
+    time_format: str | None = None,
+    every: str | None = None,
     truth: AnyPath | None = None,
     drawn: float | None = None,
     bound: float | None = None,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
     encoding: str | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
 ) -> MonitorTable:
-    """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
+    """Monitor the rows of files by the calendar, or file by file.
+
+    Chunks are periods of a frequency such as "W-MON" (default) or "MS" of the dates in column
+    `time`, see `read_dates`; without `time` each file is one, in the order of their names.
+    """
     from labelsure.estimation.monitoring import monitor
 
     if (truth is None) != (drawn is None) or (truth is not None and id_column is None):
@@ -433,13 +615,37 @@ def monitor_files(
             "`truth` must come with `drawn`, the probability with which each row was drawn to be "
             "labelled, and with `id_column`, which names the rows in both tables."
         )
-    fitted = ModelFile.find(model, trust).load()
-    reader = InputTable(fitted, id_column)
-    columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
-    text = TextFormat(csv_sep, encoding)
-    frame = read_table(inputs, columns, text)
-    dates = _read_dates(frame, time)
-    chunks = _cut_by_calendar(dates, every)
+    if time is None and (every is not None or time_format is not None):
+        raise InputError(
+            "`every` and `time_format` must come with `time`, the column of dates. Name it, or "
+            "leave both out: each file is then a chunk."
+        )
+    inputs, text = list_inputs(inputs), TextFormat(csv_sep, encoding)
+    aside = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
+    rows = FileRows.open(model, inputs, id_column=id_column, text=text, trust=trust)
+    fitted, reader = rows.model, InputTable(rows.model, id_column)
+    bad = None if aside is None else list[dict[str, Any]]()
+    frame, places_of = read_frame(rows, reader, [] if time is None else [time], bad)
+    if time is None:
+        chunks = _cut_by_file([source for source, _ in places_of])
+    else:
+        if time not in frame.columns:
+            raise InputError(f"`time` must name a column of the input, got {time!r}.")
+        dates, reasons = read_dates(frame[time], time_format)
+        undated = list(reasons)
+        if undated and bad is None:
+            (source, row), reason = places_of[undated[0]], reasons[undated[0]]
+            raise RowsError({row: reason}, repr(source))
+        if bad is not None:
+            values = plain_records(frame.iloc[undated])
+            for at, own in zip(undated, values, strict=True):
+                source, row = places_of[at]
+                found = {"file": source, "row": row, "line": None, "reason": reasons[at]}
+                bad.append({**found, "values": own})
+        frame = frame.drop(index=undated).reset_index(drop=True)
+        chunks = _cut_by_calendar(dates.drop(index=undated), every or "W-MON")
+    if aside is not None:
+        aside.write(bad or [])
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
@@ -447,35 +653,44 @@ def monitor_files(
         known = TrueLabels.read(truth, fitted, text=text, **named)
         entries, places = known.locate(frame, "the input")
         labels = {}
-        for name, rows in chunks.items():
-            own = np.isin(places, rows)
+        for name, own_rows in chunks.items():
+            own = np.isin(places, own_rows)
             if own.any():
                 truths = known.labelsets[entries[own]]
-                labels[name] = (np.searchsorted(rows, places[own]), truths, drawn)
+                labels[name] = (np.searchsorted(own_rows, places[own]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(
         fitted,
-        {name: rows_of[rows] for name, rows in chunks.items()},
+        {name: rows_of[own_rows] for name, own_rows in chunks.items()},
         labels=labels,
         bound=bound,
         level=fitted.confidence,
     )
 
 
-def _read_dates(frame: Any, time: str) -> Any:
-    """Return the dates of all rows, or say which is none."""
+def read_frame(
+    rows: FileRows,
+    reader: InputTable,
+    columns: Sequence[str],
+    bad: list[dict[str, Any]] | None,
+) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
+    """Return all rows that a model can use, with some more columns, and file and row of each."""
     import pandas as pd
 
-    if time not in frame.columns:
-        raise InputError(f"`time` must name a column of the input, got {time!r}.")
-    dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
-    if dates.isna().any():
-        row = int(np.argmax(dates.isna()))
-        raise InputError(
-            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row {row} "
-            "(rows count from 0). Fix or drop that row."
-        )
-    return dates.dt.tz_localize(None)
+    frames, places = [], list[tuple[str, int]]()
+    for part in rows.parts.values():
+        for some in read_slices(reader, part, columns=columns, bad=bad):
+            frames.append(some.rows)
+            places += [(some.slice.file.source, int(row)) for row in some.rows.index]
+    if not frames:
+        raise DataError("The input must have at least one row that can be used, none can.")
+    return pd.concat(frames, ignore_index=True), places
+
+
+def _cut_by_file(sources: list[str]) -> dict[str, Indices]:
+    """Return the rows of each file, in the order of their names."""
+    files = np.asarray(sources)
+    return {str(name): np.flatnonzero(files == name) for name in np.unique(files)}
 
 
 def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
@@ -484,7 +699,7 @@ def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
 
     try:
         parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
-    except ValueError as error:
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(
             "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
             f"{every!r}."

@@ -26,8 +26,8 @@ from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._shift import sample_rows, say_shift
 from labelsure.labelsets.answers import OddAnswers
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load
@@ -641,7 +641,7 @@ def _describe_bad_rows(slice_: FileSlice, bad: dict[int, str]) -> list[dict[str,
     whole, _ = read_rows(slice_)
     rows = sorted(bad)
     readable = whole.loc[whole.index.isin(rows)]
-    values = dict(zip(readable.index.tolist(), _plain_records(readable), strict=True))
+    values = dict(zip(readable.index.tolist(), plain_records(readable), strict=True))
     return [
         {
             "file": slice_.file.source,
@@ -654,7 +654,7 @@ def _describe_bad_rows(slice_: FileSlice, bad: dict[int, str]) -> list[dict[str,
     ]
 
 
-def _plain_records(frame: pd.DataFrame) -> Any:
+def plain_records(frame: pd.DataFrame) -> Any:
     """Return rows as JSON can hold them, infinite numbers as text."""
     columns = {
         name: column.astype(object).where(~np.isinf(column), column.astype(str))
@@ -840,7 +840,7 @@ def score_files(
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
-    aside = None if bad_rows is None else _check_bad_rows(storage.expand_path(bad_rows))
+    aside = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))
     storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     rows = FileRows.open(
         model,
@@ -910,7 +910,8 @@ def score_files(
                 pass
         notes = dict(sorted(notes.items()))
         if set_aside is not None:
-            _write_bad_rows(set_aside, notes)
+            rows_aside = [row for some in _list_noted(notes, "bad_rows") for row in some]
+            write_bad_rows(set_aside, rows_aside)
         if not (n_rows := sum(part["n_rows"] for part in notes.values())):
             raise DataError("The input must have at least one row that can be scored, none can.")
         if suffix and not is_piped:
@@ -998,7 +999,9 @@ def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     return check_suffix(suffix)
 
 
-def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> None:
+def _check_text(
+    suffix: str, sep: str, spreadsheet_safe: bool, model: AccuracyAwareClassifier
+) -> None:
     """Refuse settings of CSV that cannot be used."""
     if suffix in SEPARATORS:
         check_sep(sep, model.label_names_)
@@ -1009,7 +1012,8 @@ def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> No
         )
 
 
-def _check_bad_rows(path: Path) -> Path:
+def check_bad_rows(path: Path) -> Path:
+    """Return the file for bad rows if its name says JSONL."""
     if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
@@ -1028,12 +1032,12 @@ def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def _write_bad_rows(output: storage.FinishedOutput, notes: dict[str, dict[str, Any]]) -> None:
-    """Write the rows that were set aside, in the order of the input."""
-    rows = [row for some in _list_noted(notes, "bad_rows") for row in some]
+def write_bad_rows(output: storage.FinishedOutput, rows: list[dict[str, Any]]) -> int:
+    """Write rows that were set aside, in the order of the input; return how many they are."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     storage.write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
     output.note({})
+    return len(rows)
 
 
 def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:
