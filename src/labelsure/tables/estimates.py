@@ -699,7 +699,7 @@ def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
 
     try:
         parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
-    except ValueError as error:
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(
             "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
             f"{every!r}."
