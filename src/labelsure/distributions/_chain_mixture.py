@@ -242,7 +242,8 @@ class ChainMixture(LabelsetDistribution):
     @property
     def _is_dense(self) -> bool:  # type: ignore[override]
         if self._engine.name == "auto":
-            return self.n_labels <= min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
+            most = min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
+            return self._n_labels <= most
         return self._engine.name == "dense"
 
     @property
@@ -250,15 +251,16 @@ class ChainMixture(LabelsetDistribution):
         return all(isinstance(chain, LinearChain) for chain in self._parts)
 
     def _dense_blocks(self) -> Iterator[tuple[Indices, DenseBlock]]:
-        if self.n_labels > self.max_exact_labels:
+        n_labels, most = self._n_labels, self.max_exact_labels
+        if n_labels > most:
             raise TooLargeError(
-                f"All 2**{self.n_labels} labelsets are too many to enumerate, the limit is "
-                f"{self.max_exact_labels} labels. Use engine='auto', 'certified' or 'sampled', or "
-                f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{self.n_labels} bytes fit into "
+                f"All 2**{n_labels} labelsets are too many to enumerate, the limit is "
+                f"{most} labels. Use engine='auto', 'certified' or 'sampled', or "
+                f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{n_labels} bytes fit into "
                 "memory."
             )
         keeps, kept = self._engine.keep_top > 0 and self._kept is None, []
-        k, progress = min(self._engine.keep_top, 2**self.n_labels), Progress(len(self))
+        k, progress = min(self._engine.keep_top, 2**n_labels), Progress(self._n_samples)
         for rows, block in super()._dense_blocks():
             if keeps:
                 kept.append((rows, (block.top(k), block.marginals())))
@@ -421,7 +423,8 @@ class ChainMixture(LabelsetDistribution):
             needs.append(need_expected(sampled, inexact, question.empty, given))
         is_decision = about == "decision"
         if is_decision:
-            n_certain, n_best = int(EXACT in question.metrics), 1
+            # Hamming goes by marginals, which the most probable labelsets do not improve.
+            n_certain, n_best = int(EXACT in question.metrics), int(HAMMING not in question.metrics)
             if JACCARD not in question.metrics:
                 most = _limits.WRITTEN_FOR_MANY_DRAWS
         is_linear = self._can_enumerate and self.n_labels <= min(most, self.max_exact_labels)
