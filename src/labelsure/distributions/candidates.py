@@ -104,7 +104,7 @@ class Profile:
     ) -> Profile:
         """Build an exact profile from plain values instead of logs."""
         entropy = np.asarray(entropy, dtype=np.float64)
-        log_top, log_runner_up, log_collision = log([top, runner_up, collision])
+        log_top, log_runner_up, log_collision = log(np.stack([top, runner_up, collision]))
         return cls(log_top, log_runner_up, entropy, log_collision, n_bits)
 
     @classmethod
