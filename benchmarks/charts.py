@@ -14,6 +14,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MultipleLocator
 
 import labelsure as ls
 from labelsure._runtime.plots import PALETTE
@@ -261,6 +262,7 @@ def study_wide() -> None:
             label = full_name(name) if ax is axes[0] else None
             ax.errorbar(rows[name], places, xerr=rows[f"{name} half-width"], label=label, **style)
         ax.set_title(metric)
+        ax.xaxis.set_major_locator(MultipleLocator(0.05))
     axes[0].set_yticks(range(len(classifiers)), classifiers)
     axes[0].invert_yaxis()
     figure.supxlabel("Kendall's tau minus that of highest probability (HP)", fontsize=9)
