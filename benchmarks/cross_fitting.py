@@ -29,7 +29,7 @@ import labelsure as ls
 from benchmarks.batches import Data, load
 
 SETS = ("emotions", "scene", "yeast", "simulated", "enron", "slashdot")
-N_ROWS, N_BATCH, N_SPLITS, N_FOLDS = 300, 2000, 8, 5
+N_ROWS, N_BATCH, N_SPLITS, N_FOLDS = 300, 2000, 3, 5
 WHOLE = ("micro-f1", "macro-f1")
 
 

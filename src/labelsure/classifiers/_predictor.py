@@ -312,8 +312,9 @@ def read_truth(
         names = label_names or names
         names = names if settled or given.sets is None else given.listed_names
     rows = given.to_rows(names, beside="the model", sparse=sparse)
-    dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", np.dtype(int))
-    dtype = dtype if dtype.kind in "biuf" else np.dtype(int)
+    dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":  # a tensor's, or of texts
+        dtype = np.dtype(int)
     return Targets(rows, _classes_of_labelsets(dtype, rows.shape[1], sparse), names)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -85,8 +86,8 @@ MIN_FOLDED = 20  # rows, below which folds would teach nothing
 
 TOO_FEW = f"fewer than {MIN_ROWS} rows"
 CROSS_FITTED = (
-    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
-    "one that predicts; hold rows out, e.g. by cv=0.4"
+    "the model is cross-fitted: the calibration predictions come from the fold models, not from "
+    "the final model; hold rows out, e.g. by cv=0.4"
 )
 """Why a batch is not compared with the calibration set."""
 
@@ -184,6 +185,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.empty = empty
         self.random_state = random_state
 
+    @one_blas_thread()  # small matrices: threads that wait for each other cost more
     def fit(
         self,
         dist: Any,
@@ -401,11 +403,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             raise unknown_name("shift", shift, SHIFTS)
         self._fitted_model()  # before anything is computed
         if isinstance(dist, BatchSummary):
-            if any(given is not None for given in (Y_pred, metric, Y_true, rows)):
+            if any(given is not None for given in (Y_pred, Y_true, rows)):
                 raise InputError(
-                    "`Y_pred`, `metric`, `Y_true` and `rows` must be None with a `BatchSummary`, "
-                    "which has no rows. Pass the batch."
+                    "`Y_pred`, `Y_true` and `rows` must be None with a `BatchSummary`, which has "
+                    "no rows. Pass the batch."
                 )
+            if metric is not None:
+                return self._average_labels(dist, metric, level, shift)
             return self._estimate_summary(dist, level, shift)
         labelled = Y_true is not None or rows is not None
         if metric is not None:
@@ -423,10 +427,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             found = replace(found, basis=self._basis)
             if shift == "ignore":
                 return found
-            table = batch.table
-            return self._with_shift(
-                found, table._view(sample_rows(len(table)), by_label=self.can_compare)
-            )
+            rows = sample_rows(len(batch))
+            assert isinstance(batch.table, ScoreTable)
+            return self._with_shift(found, batch.table._view(rows, by_label=self.can_compare))
         compares = shift != "ignore" and not labelled
         if not labelled:
             estimates = self.estimate_rows(dist, Y_pred, compares=compares)
@@ -636,6 +639,31 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 "Y_true, Y_pred)`."
             )
 
+    def _average_labels(
+        self, summary: BatchSummary, metric: str, level: float, shift: str
+    ) -> Estimate:
+        """Micro or macro average of a batch by its summary."""
+        check_label_metric(metric)
+        calibration = self.label_calibration_
+        if summary.entries is None or calibration is None or shift == "weighted":
+            raise InputError(
+                f"`metric` must be None with a `BatchSummary` without counts of labels and with "
+                f'shift="weighted", got {metric!r}. Pass the batch.'
+            )
+        self._check_clusters()
+        batch = LabelBatch(calibration, summary.entries)
+        found = batch.estimate_average(metric, self.empty, level, self.random_state)
+        found = replace(found, basis=self._basis)
+        return self._with_shift(found, summary.view) if shift == "test" else found
+
+    def _check_clusters(self) -> None:
+        """Refuse too few clusters of calibration rows for estimates of single labels."""
+        if self.scatter_.too_few:
+            raise InputError(
+                f"Estimates of single labels need at least {MIN_CLUSTERS} clusters of calibration "
+                f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
+            )
+
     def _read_labels(self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any) -> LabelBatch:
         """Rows of a batch without labels, and the calibration of their labels.
 
@@ -647,11 +675,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             check_enough_labels(len(places))
             others = estimates.table[np.delete(np.arange(len(dist)), places)]
             return LabelBatch(LabelCalibration.fit(some, self.random_state), others, some)
-        if self.scatter_.too_few:
-            raise InputError(
-                f"Estimates of single labels need at least {MIN_CLUSTERS} clusters of calibration "
-                f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
-            )
+        self._check_clusters()
         table = self._read_table(dist, Y_pred, ())
         self._check_decisions(table)
         return LabelBatch(known, table)

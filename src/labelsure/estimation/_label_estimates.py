@@ -177,10 +177,13 @@ class Cells:
     @classmethod
     def of_batch(cls, marginals: Floats, Y_pred: Labelsets) -> Cells:
         """Round the logits of a batch and count."""
-        n_labels = marginals.shape[1]
-        groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
-        at = groups * len(LOGITS) + _round_logits(marginals)
-        counts = np.bincount(at.ravel(), minlength=2 * n_labels * len(LOGITS))
+        at = _number_entries(marginals, Y_pred)
+        counts = np.bincount(at.ravel(), minlength=2 * marginals.shape[1] * len(LOGITS))
+        return cls.of_counts(counts, at)
+
+    @classmethod
+    def of_counts(cls, counts: Integers, at: Indices) -> Cells:
+        """Make cells of the count of each label and logit, and of the place of each entry there."""
         used = np.flatnonzero(counts)
         numbers = np.empty(len(counts), dtype=np.intp)
         numbers[used] = np.arange(len(used))
@@ -205,6 +208,45 @@ class Cells:
         entries = np.ones(n_cells), self.groups, np.arange(n_cells + 1)
         ones = csr_array(entries, shape=(n_cells, 2 * self.n_labels))
         return hstack([csr_array(SHARED * shared), OFFSET * ones], format="csr")
+
+
+@dataclass(frozen=True)
+class EntryCounts:
+    """How many entries each label has at each rounded logit, of a batch or of a part: they add up.
+
+    Parameters
+    ----------
+    counts
+        (2 L * logits,) entries by label, predicted or not, and logit.
+    n_rows
+        Number of rows.
+    label_names
+        One for each label, or None.
+    """
+
+    counts: Integers
+    n_rows: int
+    label_names: LabelNames
+
+    @classmethod
+    def of_table(cls, table: ScoreTable) -> EntryCounts:
+        """Count the entries of a table that knows its labels."""
+        at = _number_entries(table.marginals, np.asarray(table.decisions))
+        size = 2 * table.marginals.shape[1] * len(LOGITS)
+        return cls(np.bincount(at.ravel(), minlength=size), len(table), table.label_names)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __add__(self, other: EntryCounts) -> EntryCounts:
+        n_rows = self.n_rows + other.n_rows
+        return EntryCounts(self.counts + other.counts, n_rows, self.label_names)
+
+    @property
+    def cells(self) -> Cells:
+        """Cells without the places of entries."""
+        n_labels = len(self.counts) // (2 * len(LOGITS))
+        return Cells.of_counts(self.counts, np.empty((0, n_labels), dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -284,13 +326,13 @@ class LabelBatch:
     calibration
         Model of the labels.
     table
-        Rows whose truth is drawn.
+        Rows whose truth is drawn, or counts of their entries.
     labelled
         Rows whose truth is known, if any.
     """
 
     calibration: LabelCalibration
-    table: ScoreTable
+    table: ScoreTable | EntryCounts
     labelled: ScoreTable | None = None
 
     def __len__(self) -> int:
@@ -299,7 +341,8 @@ class LabelBatch:
     def draw(self, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
         """Draw coefficients and truths; return the counts of the batch, and those expected."""
         generator, table = make_generator(random_state), self.table
-        cells = Cells.of_batch(table.marginals, np.asarray(table.decisions))
+        entries = table if isinstance(table, EntryCounts) else EntryCounts.of_table(table)
+        cells = entries.cells
         design = cells.make_design(self.calibration.frequencies)
         counts = cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
@@ -355,6 +398,13 @@ def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float =
     """Return draws, (draws, ...), with the chance of the truth multiplied by a factor."""
     chance = drawn - expected
     return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
+
+
+def _number_entries(marginals: Floats, Y_pred: Labelsets) -> Indices:
+    """Cell of each entry, numbered by label, predicted or not, and rounded logit."""
+    n_labels = marginals.shape[1]
+    groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
+    return groups * len(LOGITS) + _round_logits(marginals)
 
 
 def _round_logits(probabilities: Floats) -> Indices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -28,10 +28,16 @@ from labelsure.errors import (
     warn,
 )
 from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._label_estimates import (
+    LABEL_METRICS,
+    EntryCounts,
+    check_labels_are_known,
+)
 from labelsure.estimation._shift import sample_rows
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.dates import read_dates
 from labelsure.tables.files import TextFormat, read_table
+from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
@@ -70,6 +76,8 @@ class FileSums:
         The model that predicts the rows.
     estimator
         Accuracy estimator of the metric.
+    label_metric
+        A micro or macro average that is estimated instead; None for a mean over rows.
     summary
         Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
@@ -82,6 +90,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     estimator: AccuracyEstimator
+    label_metric: str | None
     summary: BatchSummary
     accuracy: Floats
     estimated: Floats
@@ -125,7 +134,8 @@ class FileSums:
             return self.estimator.estimate_labelled(
                 summary.sums, self.accuracy, self.estimated, chosen
             )
-        return self.estimator.estimate(summary, level=chosen, shift=shift)
+        metric = self.label_metric
+        return self.estimator.estimate(summary, metric=metric, level=chosen, shift=shift)
 
     def _assess(
         self, name: str, summary: BatchSummary, level: float | None, shift: str
@@ -136,6 +146,9 @@ class FileSums:
             return FileEstimate(name, None, None, str(error))
         if plain.shift is None or not plain.shift.found:
             return FileEstimate(name, plain)
+        if self.label_metric is not None:
+            reason = f"There is no importance-weighted estimate of {self.label_metric}."
+            return FileEstimate(name, plain, None, reason)
         try:
             return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
         except LabelsureError as error:
@@ -218,7 +231,11 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    estimator = rows.model.fitted_.estimator_for(metric)
+    label_metric = metric if metric in LABEL_METRICS else None
+    if label_metric is not None and (truth is not None or shift == "weighted"):
+        setting = "`truth`" if truth is not None else "shift='weighted'"
+        raise InputError(f"`metric` must be a mean over rows with {setting}, got {metric!r}.")
+    estimator = rows.model.fitted_.estimator_for(None if label_metric else metric)
     known = None
     if truth is not None:
         if by_file:
@@ -252,7 +269,7 @@ def sum_files(
         entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
         known.check_found(entries)
     by_name = tuple(files.items())
-    return FileSums(rows.model, estimator, whole, accuracy, estimated, by_name, n_bad)
+    return FileSums(rows.model, estimator, label_metric, whole, accuracy, estimated, by_name, n_bad)
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
@@ -332,7 +349,8 @@ def _sum_part(
     found = []
     inputs = InputTable(model, None if known is None else known.id_column)
     fitted, bad = model.fitted_, list[dict[str, Any]]()
-    estimator = fitted.estimator_for(metric)
+    counts_labels = metric in LABEL_METRICS
+    estimator = fitted.estimator_for(None if counts_labels else metric)
     for some in read_slices(inputs, part, bad=bad if sets_aside else None):
         predictions = fitted.predictor.predict(some.X)
         table = fitted.tabulate(predictions, metric=estimator.metric)
@@ -341,8 +359,12 @@ def _sum_part(
         if known is not None:
             names = some.rows.index if known.id_column is None else some.ids
             source = some.slice.file.source
-            labelled = _compare_labelled(estimator, estimated, known, names, source)
-        found.append(SliceSums(some.slice.file.source, estimated.summarise(), labelled))
+            labelled = _compare_labelled(estimator, estimated, known, names, source, some.X)
+        summary = estimated.summarise()
+        if counts_labels:
+            check_labels_are_known(predictions.dist, estimator.label_calibration_)
+            summary = replace(summary, entries=EntryCounts.of_table(table))
+        found.append(SliceSums(some.slice.file.source, summary, labelled))
     return [*found, SliceSums("", None, bad=tuple(bad))]
 
 
@@ -352,11 +374,14 @@ def _compare_labelled(
     known: TrueLabels,
     names: Any,
     source: str,
+    X: Any,
 ) -> tuple[Indices, Floats, Floats]:
     """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
+    if known.fingerprints:
+        known.check_fingerprints(entries, fingerprint_rows(X, places), source)
     predicted = estimated.table.decisions
     assert predicted is not None
     compared = counts(known.labelsets[entries], predicted[places])
@@ -678,7 +703,7 @@ def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
 
     try:
         parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
-    except ValueError as error:
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(
             "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
             f"{every!r}."
