@@ -256,7 +256,7 @@ class Calibration(ABC):
         before = sum(total(part, part.dist) for part in parts)
         after = sum(total(part, found.transform(part.dist)) for part in parts)
         if after < before:
-            n = sum(map(len, parts)) if weights is None else sum(w.sum() for w in weights)
+            n = sum(len(p) if p.weights is None else float(p.weights.sum()) for p in parts)
             title = get_metric(self.metric).title
             found.reject(
                 f"decisions become less accurate on these rows, mean {title} {before / n:.3f} to "
