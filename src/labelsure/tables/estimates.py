@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices
-from labelsure.errors import InputError, unknown_name, warn
-from labelsure.estimation._shift import sample_rows
+from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
+from labelsure.errors import DataError, InputError, RowsError, unknown_name, warn
+from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._shift import MAX_ROWS
 from labelsure.metrics.registry import counts
-from labelsure.tables.files import TextFormat, read_table
+from labelsure.tables.files import Chunk, TextFormat, read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
     ModelFile,
-    Part,
     Progress,
-    read_slices,
+    draw_keys,
+    read_rows,
+    refuse_failure,
     score_files,
 )
 from labelsure.tables.truth import TrueLabels
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import Estimate
-    from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
+    from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._fitted import Fitted
@@ -154,18 +155,20 @@ def sum_files(
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
-        shift = "ignore"
-    compared = sample_rows(rows.n_rows) if shift != "ignore" else np.empty(0, np.intp)
-    tasks = {name: (part.choose(compared), known) for name, part in rows.parts.items()}
     found = {}
     for name, sums, _ in rows.map(
-        _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        sum_chunk,
+        *(known, known is None and shift != "ignore"),
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
     ):
-        if isinstance(sums, TaskFailure):
-            raise InputError(sums.message)
+        refuse_failure(sums, rows.files)
         found[name] = sums
+    if not found:
+        raise DataError("The input must have at least one row, it has none.")
     # In the order of the rows, whatever finished first.
-    return _join_sums(rows.model, [sums for name in rows.parts for sums in found[name]], known)
+    return _join_sums(rows.model, [found[name] for name in sorted(found)], known)
 
 
 def check_shift(shift: str) -> None:
@@ -189,26 +192,24 @@ def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSum
     return FileSums(model, summary, accuracy, estimated)
 
 
-def _sum_part(
+def sum_chunk(
     model: AccuracyAwareClassifier,
-    part: Part,
-    compared: Indices,
+    chunk: Chunk,
+    name: str,
     known: TrueLabels | None,
-) -> list[Any]:
-    """Return for each slice its sums, what is compared of it, and its labelled rows."""
-    found = []
-    inputs = InputTable(model, None if known is None else known.id_column)
-    for some in read_slices(inputs, part):
-        predictions = model.fitted_.predictor.predict(some.X)
-        estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
-        chosen = np.flatnonzero(np.isin(some.positions, compared))
-        labelled = None
-        if known is not None:
-            names = some.rows.index if known.id_column is None else some.ids
-            source = some.slice.file.source
-            labelled = _compare_labelled(model.fitted_, estimated, known, names, source)
-        found.append((estimated.summarise(chosen), labelled))
-    return found
+    tests_shift: bool,
+) -> tuple[BatchSummary, tuple[Indices, Floats, Floats] | None]:
+    """Return the sums of a chunk, with what is compared of it, and its labelled rows."""
+    some = read_rows(InputTable(model, None if known is None else known.id_column), chunk)
+    predictions = model.fitted_.predictor.predict(some.X)
+    estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
+    labelled = None
+    if known is not None:
+        names = some.rows.index if known.id_column is None else some.ids
+        labelled = _compare_labelled(model.fitted_, estimated, known, names, some.source)
+    if not tests_shift:
+        return BatchSummary(estimated.sums()), labelled
+    return estimated.summarise(keys=some.keys), labelled
 
 
 def _compare_labelled(
@@ -280,17 +281,13 @@ def report_files(
         known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
-    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
-    chosen = sample_rows(rows.n_rows)
-    batches, places = [], list[Any]()
-    for part in rows.parts.values():
-        for batch, own in _predict_some(rows.model, part, part.choose(chosen), id_column, show):
-            batches.append(batch)
-            places += own
+    rows = FileRows.open(model, paths, id_column=id_column, columns=show, text=text, trust=trust)
+    sampled, n_rows = _sample(rows)
+    batches, places = _predict_sample(rows.model, sampled, id_column, show)
     table = None
     if scored is not None:
         table = _read_scored(scored, sep, TextFormat(csv_sep))
-    elif len(chosen) < rows.n_rows:
+    elif len(places) < n_rows:
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
             lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
@@ -311,24 +308,56 @@ def report_files(
     return make_model_report(rows.model.fitted_, batches, title, open_cost, scored=table)
 
 
-def _predict_some(
+@dataclass(frozen=True)
+class SampledRows:
+    """Random rows of a chunk, whose position among all rows is that in their file plus `offset`."""
+
+    chunk: Chunk
+    rows: pd.DataFrame
+    keys: Floats
+    offset: int
+
+    def keep(self, is_kept: Mask) -> SampledRows:
+        """Return some of the rows."""
+        return replace(self, rows=self.rows[is_kept], keys=self.keys[is_kept])
+
+
+def _sample(files: FileRows) -> tuple[list[SampledRows], int]:
+    """Return at most 2,000 random rows of files by chunk, and the number of all rows."""
+    sampled, n_rows = list[SampledRows](), 0
+    for _, chunk in files.read():
+        rows, bad = chunk.read()
+        if bad:
+            refuse_failure(RowsError(bad, chunk.where), [chunk.file])
+        keys, light = draw_keys(chunk.file.source, rows.index), replace(chunk, content=None)
+        sampled.append(SampledRows(light, rows, keys, n_rows - chunk.first_row))
+        n_rows += len(rows)
+        all_keys = np.concatenate([some.keys for some in sampled])
+        if len(all_keys) > MAX_ROWS:
+            largest = np.partition(all_keys, MAX_ROWS - 1)[MAX_ROWS - 1]
+            sampled = [some.keep(some.keys <= largest) for some in sampled]
+    return [some for some in sampled if len(some.rows)], n_rows
+
+
+def _predict_sample(
     model: AccuracyAwareClassifier,
-    part: Part,
-    chosen: Indices,
+    sampled: list[SampledRows],
     id_column: str | None,
     show: Sequence[str],
-) -> Iterator[tuple[PageBatch, list[tuple[str, int]]]]:
-    """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
-    import pandas as pd
-
+) -> tuple[list[PageBatch], list[tuple[str, int]]]:
+    """Return predictions for some rows, as a page takes them, and where the rows are."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    for some in read_slices(InputTable(model, id_column), part, columns=show, chosen=chosen):
-        found = model.fitted_.predictor.predict(some.X)
-        names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
-        shown = choose_columns(some.rows if show else some.X, show)
-        places = [(some.slice.file.source, int(row)) for row in some.rows.index]
-        yield PageBatch(found.with_index(names), None, shown), places
+    if not sampled:
+        raise DataError("The input must have at least one row, it has none.")
+    batches, places, inputs = [], list[tuple[str, int]](), InputTable(model, id_column)
+    for some in sampled:
+        X, ids = inputs.read(some.rows, some.chunk.where)
+        names = some.rows.index + some.offset if ids is None else ids
+        found = model.fitted_.predictor.predict(X).with_index(names)
+        batches.append(PageBatch(found, None, choose_columns(some.rows if show else X, show)))
+        places += [(some.chunk.file.source, int(row)) for row in some.rows.index]
+    return batches, places
 
 
 ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
