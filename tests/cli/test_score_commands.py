@@ -117,7 +117,7 @@ def test_a_separator_that_csv_cannot_have(run, sep):
 
 
 def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
-    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 10)
+    monkeypatch.setattr("labelsure.tables.files.CHUNK_ROWS", 10)
     code, out, err = run("score", "bad.csv", "--out", "out.csv")
     lines = err.splitlines()
     assert (code, out) == (2, "")

@@ -14,7 +14,6 @@ from labelsure._runtime import processes
 from labelsure._runtime.processes import TaskFailure, run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
-from labelsure.tables import scoring
 from labelsure.tables.estimates import sum_files
 from labelsure.tables.scoring import score_dask, score_files, score_frame
 
@@ -26,7 +25,7 @@ ROWS = 400
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """Parts of twenty rows."""
-    monkeypatch.setattr(scoring, "PART_ROWS", 20)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 20)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure.tables import scoring
+from labelsure.tables import files
 from labelsure.tables.estimates import sum_files
 
 N_ROWS = 60
@@ -25,9 +25,9 @@ def folder(tmp_path_factory):
 
 @given(n_rows=st.integers(1, 70), level=st.sampled_from([None, 0.5, 0.99]))
 def test_parts_say_what_all_rows_say(folder, n_rows, level):
-    files = [folder / "model.labelsure", folder / "new.csv"]
-    with patch.object(scoring, "PART_ROWS", n_rows):
-        found = sum_files(*files, n_jobs=1).estimate(level=level)
+    paths = [folder / "model.labelsure", folder / "new.csv"]
+    with patch.object(files, "CHUNK_ROWS", n_rows):
+        found = sum_files(*paths, n_jobs=1).estimate(level=level)
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=level)
     assert (found.n_samples, found.level) == (N_ROWS, level or 0.95)
     for name in ("mean", "low", "high", "spread"):
@@ -35,9 +35,9 @@ def test_parts_say_what_all_rows_say(folder, n_rows, level):
 
 
 def test_jobs_change_no_bit(folder, monkeypatch):
-    monkeypatch.setattr(scoring, "PART_ROWS", 7)
-    files = [folder / "model.labelsure", folder / "new.csv"]
-    found = [sum_files(*files, n_jobs=n_jobs).estimate() for n_jobs in (1, 2)]
+    monkeypatch.setattr(files, "CHUNK_ROWS", 7)
+    paths = [folder / "model.labelsure", folder / "new.csv"]
+    found = [sum_files(*paths, n_jobs=n_jobs).estimate() for n_jobs in (1, 2)]
     assert found[0] == found[1]
 
 
@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_used(folder):
 
 
 def test_progress_counts_rows(folder, monkeypatch):
-    monkeypatch.setattr(scoring, "PART_ROWS", 25)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 25)
     events = []
     sum_files(
         folder / "model.labelsure",

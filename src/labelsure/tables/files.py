@@ -338,8 +338,8 @@ UNNAMED = "(unnamed)"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
-LAST_ROW = "end of file, 95e1ab0c"
-"""A row of too many values that follows the last one: it is swallowed where quotes are open."""
+LAST_ROW = "\ue8f1\ue0b0\uf2c4\ue95e"
+"""Begins a row of too many values that follows the last one, and is lost where quotes are open."""
 
 LINE = "line {line} "
 """How reasons of text files begin until `name_lines` has counted the lines."""
@@ -364,14 +364,17 @@ class TextStream:
         self._decoder = None
         if self._encoding is not None:
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
-        start = self._file.read(4)
+        self._rest, self._is_over, self._is_begun = b"", False, False
+
+    def _begin(self) -> None:
+        start, self._is_begun = self._file.read(4), True
         if self._decoder is None and start.startswith(NO_TEXT):
             raise DataError(
                 f"The file {self._name} must be text in UTF-8, it begins like UTF-16 or like a "
                 "compressed file. Convert it, name its encoding with `encoding`, or let its name "
                 "end in .gz or .zst."
             )
-        self._rest, self._is_over = self._recode(start).removeprefix(BYTE_ORDER_MARK), False
+        self._rest = self._recode(start).removeprefix(BYTE_ORDER_MARK)
 
     def _recode(self, content: bytes) -> bytes:
         if self._decoder is None:
@@ -381,6 +384,8 @@ class TextStream:
 
     def read(self, n_bytes: int) -> bytes:
         """Return the next bytes, fewer at the end only."""
+        if not self._is_begun:
+            self._begin()
         while len(self._rest) < n_bytes and not self._is_over:
             content = self._file.read(n_bytes - len(self._rest))
             self._is_over = not content
@@ -542,7 +547,15 @@ class CsvFile:
                     ),
                 )
             ) as reader:
-                for batch in reader:
+                batches = iter(reader)
+                while True:
+                    try:
+                        batch = next(batches, None)
+                    except pa.ArrowInvalid:  # a row is longer than a block
+                        yield from held
+                        raise
+                    if batch is None:
+                        break
                     yield from held  # the last rows stay until quotes are known to be closed
                     numbers = _good_rows(end, len(batch), bad)
                     begin, end = end, int(numbers[-1]) + 1 if len(numbers) else end
@@ -572,11 +585,12 @@ class CsvFile:
     def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
         """Yield lines and values of some rows, by Python's reader."""
         names, sep, _ = self.header(file)
-        number, before = -1, 0
+        number = -1
         with closing(TextStream(file)) as stream, _any_field_size():
             lines = (line.decode("latin-1") for line in stream.lines())
             reader = csv.reader(lines, delimiter=sep)
             next(row for row in reader if row)
+            before = reader.line_num
             for row in reader:
                 number += bool(row)
                 if row and number in rows:
