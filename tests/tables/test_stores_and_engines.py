@@ -183,7 +183,7 @@ def test_the_recipe_for_spark(folder, monkeypatch):
 
 N_MANY = 3000
 RUN = (
-    "import sys; from labelsure.tables import files, scoring; files.CHUNK_ROWS = 20\n"
+    "import sys; from labelsure.tables import scoring\n"
     "words = dict(word.split('=') for word in sys.argv[4:])\n"
     "words = {name: int(text) if text.isdigit() else text for name, text in words.items()}\n"
     "scoring.score_files(*sys.argv[1:4], **words)"
@@ -195,7 +195,7 @@ class KilledRuns:
 
     def __init__(self, folder):
         self.folder, self.notes = folder, folder / "out.csv.parts"
-        self.words = [str(folder / name) for name in ("model.labelsure", "many.csv", "out.csv")]
+        self.words = [str(folder / name) for name in ("model.labelsure", "many", "out.csv")]
 
     def start(self, *settings):
         code = [sys.executable, "-c", RUN, *self.words, *settings]
@@ -213,9 +213,10 @@ class KilledRuns:
 @pytest.mark.slow
 @pytest.mark.jit_only
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
-def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder, monkeypatch):
-    monkeypatch.setattr(files, "CHUNK_ROWS", 20)
-    make_rows(N_MANY).to_csv(folder / "many.csv", index=False)
+def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder):
+    (folder / "many").mkdir()
+    for at, rows in enumerate(np.split(make_rows(N_MANY), 150)):
+        rows.to_csv(folder / "many" / f"{at:03d}.csv", index=False)
     runs, generator = KilledRuns(folder), random.Random(0)
     for n_jobs in (1, 2, 1, 2):  # the process that hands out the work
         process = runs.start(f"n_jobs={n_jobs}")
@@ -238,6 +239,6 @@ def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder, monkeypatch):
     assert run.n_rows == N_MANY
     assert 0 < run.n_kept < run.n_parts == 150
     found = pd.read_csv(folder / "out.csv", keep_default_na=False)
-    assert found["row"].tolist() == list(range(N_MANY))
+    assert found["row"].tolist() == [*range(20)] * 150
     score_files(*runs.words[:2], folder / "whole.csv", n_jobs=1)
     assert (folder / "out.csv").read_bytes() == (folder / "whole.csv").read_bytes()
