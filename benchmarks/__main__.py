@@ -31,6 +31,7 @@ from benchmarks import (
     rates,
     regions,
     scoring,
+    study,
     trellis,
     waits,
 )
@@ -55,8 +56,8 @@ MODULES = (
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
-TABLES = {"base_learners": base_learners.main}
-"""Tables of evidence that need the paper's data sets: only by name, and alone."""
+TABLES = {"base_learners": base_learners.main, "study": study.main}
+"""Tables of evidence that need the paper's data sets or runs of them: only by name, and alone."""
 
 if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):
     raise ValueError("Two benchmarks have one name, so that only one of them would run.")

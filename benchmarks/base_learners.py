@@ -135,5 +135,5 @@ def main() -> None:
         rows.append({"learner": title, **compare(pd.concat(parts))})
         shown = ", ".join(f"{key} {value:.3f}" for key, value in list(rows[-1].items())[1:])
         console.print(f"{title}: {shown}", highlight=False)
-    table = pd.DataFrame(rows).sort_values("MAD")
-    OUT.write_text(table.round(3).to_csv(index=False))
+        table = pd.DataFrame(rows).sort_values("MAD")
+        OUT.write_text(table.round(3).to_csv(index=False), encoding="utf-8")

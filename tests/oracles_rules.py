@@ -89,3 +89,22 @@ def forced_chain(conditional, order, parents, groups):
             probability *= p if y[label] == 1 else 1 - p
         probabilities.append(probability)
     return probabilities
+
+
+def ruled_log_likelihood(logits, Y, parents, groups):
+    """Mean log-probability of labelsets under restricted independent labels, row by row."""
+    labelsets, logs = all_labelsets(len(parents)), []
+    for z, y in zip(logits, Y, strict=True):
+        P = restricted(independent_weights(z), parents, groups)
+        logs.append(np.log(P[labelsets.index(tuple(int(one) for one in y))]))
+    return logs
+
+
+def free_labels(y, order, parents, groups):
+    """For each place of an order whether the labels before it leave both values possible."""
+    valid = [v for v in all_labelsets(len(parents)) if is_valid(v, parents, groups)]
+    free = []
+    for place, label in enumerate(order):
+        possible = [v for v in valid if all(v[k] == y[k] for k in order[:place])]
+        free.append(len({v[label] for v in possible}) == 2)
+    return free

@@ -22,6 +22,7 @@ X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
 TRUTH = (np.random.default_rng(2).uniform(size=P.shape) < P).astype(int)
 VOTES = ls.LabelsetTable.from_samples(np.stack([TRUTH, 1 - TRUTH, TRUTH], axis=1))
+RULES = ls.LabelConstraints({"2": "0"})
 GROUPS = np.repeat(["a", "b"], 100)
 
 
@@ -116,6 +117,12 @@ MAKERS = {
     ),
     "ChainDependence": lambda: ls.classifiers.ChainDependence(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
+    ),
+    "through rules": lambda: ls.ConstrainedCalibration(RULES).fit(
+        ls.IndependentLabels(P), RULES.apply(ls.IndependentLabels(0.4 + 0.2 * P)).sample(1, 0)[:, 0]
+    ),
+    "rules as links": lambda: ls.ConstrainedCalibration(RULES).fit(
+        ls.IndependentLabels(P), np.repeat(TRUTH[:, :1], 3, axis=1)
     ),
     "VoteSmoothing": lambda: ls.classifiers.VoteSmoothing(gate=False).fit(VOTES, TRUTH),
     "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),

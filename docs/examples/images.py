@@ -13,8 +13,6 @@
 # Handwritten digits (scikit-learn's, 8 by 8 pixels) have traits that several digits share: even,
 # prime, at least five, a loop, a straight stroke. A sorting machine acts on traits. **For which
 # images can it act at once, and which traits must a person look at?**
-#
-# The code needs `pip install labelsure` and no extra.
 
 # %%
 from textwrap import fill

@@ -21,6 +21,9 @@ from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPow
 from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
 from labelsure.classifiers._probability_warnings import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers.recalibration import (
+    ConstrainedCalibration as ConstrainedCalibration,
+)
+from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
 )
 from labelsure.classifiers.recalibration import (

@@ -314,3 +314,10 @@ def test_fetch_asks_openml_for_what_is_there(capsys, monkeypatch):
     assert main(["data", "fetch", "Emotions", "--json"]) == 0
     assert asked == [("Emotions", {"source": "openml"})]
     assert json.loads(capsys.readouterr().out)["n_samples"] == 2
+
+
+def test_keys_of_a_plan_are_not_called_options(capsys, tmp_path, plan_file):
+    assert main(["calibrate", "x.csv", "--truth", "y.csv", "--out", "m", "--seed", "1"]) == 2
+    capsys.readouterr()
+    sentence = refused(capsys, "study", "run", plan_file(seed=-1), "--out", str(tmp_path / "r"))
+    assert "Plan 'plan': `seed` must be" in sentence

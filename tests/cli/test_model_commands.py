@@ -192,6 +192,24 @@ def test_a_forest_needs_no_trust(files, tmp_path, capsys):
     assert json.loads(run(capsys, "info", out, "--json").out)["trust"] == []
 
 
+def test_labels_of_a_taxonomy(files, tmp_path, capsys):
+    tree, out = tmp_path / "tree.csv", tmp_path / "m.labelsure"
+    tree.write_text("child,parent\nodd,size\nsize,large\ntiny,odd\n")
+    error = refused(capsys, *training(files, "--taxonomy", tree, "--out", out))
+    assert "'odd' needs 'large'" in error
+    for name in ("t", "y"):
+        table = pd.read_csv(files / f"{name}.csv").assign(large=lambda t: t["large"] | t["odd"])
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    shared = ["--taxonomy", tree, "--id", "id", "--out", out, "--overwrite"]
+    calibration = ["calibrate", files / "p.csv", "--truth", tmp_path / "y.csv"]
+    for words in (training(tmp_path), calibration):
+        assert "valid labelsets only" in run(capsys, *words, *shared).out
+        dist = ls.load(out).predict_distribution(pd.read_csv(files / f"{words[1].stem}.csv"))
+        assert dist.log_prob(np.tile([1, 0], (len(dist), 1))).max() == -np.inf
+    missing = [*shared, "--taxonomy", tmp_path / "none.csv"]
+    assert "CSV file" in refused(capsys, *calibration, *missing)
+
+
 def test_calibrate(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", out]

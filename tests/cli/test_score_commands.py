@@ -252,7 +252,10 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
         (["score", "new.csv", "--out", "o.xls"], r"Unknown format of predictions '.xls'\."),
         (["score", "new.csv", "--out", "o.csv", "--top", "-1"], r"Invalid value for '--top'"),
         (["score", "new.csv", "--out", "o.csv", "--id", "z"], r"`--id` must name a column of"),
-        (["estimate", "new.csv", "--confidence", "2"], r"`--confidence` must"),
+        (
+            ["estimate", "new.csv", "--confidence", "2"],
+            r"Invalid value for '--confidence': 2 is not",
+        ),
         (["estimate", "bad.csv"], r"Row 0 of 'bad.csv'"),
     ],
 )

@@ -25,7 +25,7 @@ def test_the_example_draws_its_picture(script, tmp_path):
 
 
 def test_every_example_is_in_the_gallery():
-    page = (ROOT / "docs" / "howto" / "tables_and_plots.md").read_text("utf-8")
+    page = (ROOT / "docs" / "examples" / "gallery.md").read_text("utf-8")
     for script in GALLERY:
         assert f"images/gallery/{script.stem}.png" in page
         assert f"examples/gallery/{script.name}" in page

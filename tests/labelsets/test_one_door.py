@@ -24,6 +24,7 @@ Y = (_rng.random((N, 3)) < P).astype(int)
 Y[0], Y[1] = [0, 0, 0], [1, 1, 1]
 PREDICTED = (P > 0.4).astype(int)
 X = np.column_stack([P, _rng.normal(size=N)])
+RULES = ls.LabelConstraints(parents={"a": "b"})
 VOTES = (_rng.random((N, 9, 3)) < P[:, None]).astype(int)
 
 
@@ -196,6 +197,14 @@ BESIDE = {
             given_estimator(named).estimate(dist_of(named), Y, shift="ignore")
         ),
     ],
+    "AccuracyEstimator.estimate_rows": lambda Y, named: (
+        given_estimator(named).estimate_rows(dist_of(named), Y).accuracy
+    ),
+    "AccuracyEstimator.summarise": lambda Y, named: values_of(
+        given_estimator(named).estimate(
+            given_estimator(named).summarise(dist_of(named), Y), shift="ignore"
+        )
+    ),
     "AccuracyEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
     "AccuracyEstimator.estimate_labels": lambda Y, named: (
         given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
@@ -305,6 +314,10 @@ ALONE = {
         ls.RecalibratedClassifier(random_state=0).fit(features(named), Y).estimator_, named
     ),
     "Dataset.__init__": lambda Y, named: labelsets_of(ls.Dataset(features(named), Y)),
+    "LabelConstraints.check": lambda Y, named: sorted(
+        int(str(row).removeprefix("r")) for row in RULES.check(Y, NAMES)["row"]
+    ),
+    "LabelConstraints.close": lambda Y, named: labelsets_of(RULES.close(Y, NAMES), named),
     "read_labelsets": lambda Y, named: labelsets_of(ls.read_labelsets(Y, NAMES), named),
 }
 """Functions that take the order of the labels from Y, whose names reach their answers."""

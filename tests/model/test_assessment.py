@@ -1,5 +1,8 @@
 """From a model to a table: what `assess` returns, and its rows."""
 
+import sys
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -234,3 +237,21 @@ def test_regions_that_an_aware_classifier_cannot_have():
         fit(region=1.5, cv=0.5)
     with pytest.raises(ls.InputError, match="`region`"):
         fit(region=ls.LabelsetRegion(recall=0.9), cv=3)
+
+
+def test_own_arrays_are_not_checked_again():
+    """Labelsets enter through `read_rows`, none of which a prediction with a region passes."""
+    model = fit(ls.BinaryRelevance(), region=0.9)
+    calls = Counter()
+
+    def count(frame, event, arg):
+        calls[frame.f_code.co_name] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        model.assess(NEW).to_frame()
+    finally:
+        sys.setprofile(None)
+    assert calls["name_rows"] == 7
+    assert calls["read_rows"] == 0
+    assert calls["check_label_names"] <= 4

@@ -450,7 +450,7 @@ def test_groups_stay_together(fits, routing):
 @pytest.mark.parametrize("cv", [4, 0.4])
 def test_groups_are_held_out_as_a_whole(fits, cv):
     groups = np.arange(200) % 20
-    model = aware(Counting(), cv=cv, share=0.5)
+    model = aware(Counting(), cv=cv, target=0.1)
     model.fit(np.column_stack([X, groups]), Y, groups=groups)
     assert [len(rows) for rows, _, _ in fits] == ([200, *4 * [150]] if cv == 4 else [120])
     for rows, _, _ in fits:
@@ -460,6 +460,8 @@ def test_groups_are_held_out_as_a_whole(fits, cv):
 
 
 def test_groups_that_are_missing_or_too_much(fits):
+    with pytest.raises(ls.InputError, match="independent"):
+        aware(Counting(), cv=0.4, share=0.5).fit(X, Y, groups=np.arange(200) // 10)
     with pytest.raises(ValueError, match="parameter"):
         aware(Counting(), cv=GroupKFold(4)).fit(X, Y)
     with pytest.raises(ls.InputError, match="`groups`"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from labelsure.cli._app import main
 from labelsure.study import report
 from labelsure.study.conclusions import Claim, Conclusion
+from labelsure.study.figures import FIGURES
 from labelsure.study.paper import PaperCheck
 
 pytestmark = pytest.mark.jit_only
@@ -45,7 +47,7 @@ def test_every_table_of_the_files_is_on_the_page(page, run_folder):
 
 
 def test_figures_are_part_of_the_file(page):
-    assert len(page.data["figures"]) == 4
+    assert len(page.data["figures"]) == len(FIGURES)
     assert all(f["image"].startswith("data:image/svg+xml;base64,") for f in page.data["figures"])
     assert not re.search(r'(src|href)="https?:', page.html)
     assert len(page.html.encode()) < 3_000_000
@@ -58,7 +60,40 @@ def test_the_page_leads_with_accuracy_and_findings_and_ends_with_settings(page):
     assert page.data["sections"][-1][0] == "settings"
     assert "n_chains = 3" in page.data["settings"]
     assert any(text.startswith("Jaccard: classifiers expect") for text in page.data["findings"])
-    assert any("ranks predictions best" in text for text in page.data["findings"])
+    rankings = [text for text in page.data["sentences"] if "mean Kendall's tau" in text]
+    assert [text.partition(":")[0] for text in rankings] == ["Exact match", "Hamming", "Jaccard"]
+
+
+def cells(gaps, error, metric="exact"):
+    """Return HP and SE in four cells of two data sets."""
+    rows = [
+        (metric, dataset, classifier, name, 0, 0.3 + gap, gap, error if gap else 0.0, 10)
+        for (dataset, classifier), value in zip(
+            [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")], gaps, strict=True
+        )
+        for name, gap in (("HP", 0.0), ("SE", value))
+    ]
+    columns = ["metric", "dataset", "classifier", "candidate", "repeat", "correlation"]
+    frame = pd.DataFrame(rows, columns=[*columns, "difference", "standard_error", "n"])
+    return frame.assign(difference=frame["difference"].where(frame["candidate"] != "HP"))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "error", "said"),
+    [
+        ([0.1, 0.3, 0.2, 0.2], 0.1, "Shannon entropy (SE) ranks predictions best: 0.200 above"),
+        ([-0.1, -0.3, -0.2, -0.2], 0.1, "Highest probability (HP) ranks predictions best: 0.200"),
+        ([0.1, 0.3, 0.2, 0.2], 0.2, "Shannon entropy (SE) and Highest probability (HP) tie"),
+    ],
+)
+def test_the_headline_names_the_best_candidate_or_a_tie(gaps, error, said):
+    text = report._ranking(cells(gaps, error), "exact")
+    assert text.startswith(f"Exact match: {said}")
+    # Two data sets of two cells each, whose errors are one error: sqrt(2 (2 e)^2) / 4.
+    reach = 1.959964 * error / 2**0.5
+    assert f"interval {0.2 - reach:.3f} to {0.2 + reach:.3f}" in text
+    nothing = cells(gaps, error).assign(correlation=np.nan, difference=np.nan)
+    assert report._ranking(nothing, "exact") == "Exact match: nothing can be compared with HP."
 
 
 def test_simulated_data_has_nothing_of_the_papers_beside_it(page):

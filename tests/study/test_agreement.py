@@ -6,13 +6,7 @@ import pandas as pd
 import pytest
 
 from labelsure.study.conclusions import published_table
-from labelsure.study.paper import (
-    agreement,
-    effects_agreement,
-    own_agreement,
-    trivial_agreement,
-    trivial_effects,
-)
+from labelsure.study.paper import agreement, own_agreement, trivial_agreement
 
 PUBLISHED = published_table("correlations")
 
@@ -21,7 +15,7 @@ def test_the_paper_agrees_with_itself():
     found = agreement(PUBLISHED.drop(columns="arrows"), PUBLISHED)
     assert found.pop("n") == 216
     assert found.pop("mean_absolute_difference") == 0
-    assert list(found.values()) == pytest.approx([1.0] * 6)
+    assert list(found.values()) == pytest.approx([1.0] * 4)
 
 
 def test_trivial_guesses_reach_what_is_known():
@@ -29,7 +23,6 @@ def test_trivial_guesses_reach_what_is_known():
     assert found["mean_absolute_difference"] == pytest.approx(0.083, abs=0.0005)
     assert found["direction"] == pytest.approx(0.75, abs=0.005)
     assert found["marked_direction"] == pytest.approx(0.84, abs=0.005)
-    assert found["effect_signs"] == 1
 
 
 def test_turned_correlations_have_the_other_directions():
@@ -37,7 +30,6 @@ def test_turned_correlations_have_the_other_directions():
     found = agreement(turned, PUBLISHED)
     assert found["spearman"] == pytest.approx(-1)
     assert found["marked_direction"] == 0
-    assert found["effect_signs"] == 0
 
 
 def test_own_agreement_is_the_mean_over_pairs_and_missing_for_one():
@@ -45,14 +37,6 @@ def test_own_agreement_is_the_mean_over_pairs_and_missing_for_one():
     both = pd.concat([PUBLISHED.assign(repeat=0), noisy.assign(repeat=1)])
     assert own_agreement(both)["mean_absolute_difference"] == pytest.approx(0.1)
     assert np.isnan(own_agreement(PUBLISHED.assign(repeat=0))["spearman"])
-
-
-def test_an_effect_printed_as_zero_has_no_sign():
-    reference = pd.DataFrame(
-        {"metric": "exact", "term": ["SE", "CE"], "estimate": [0.0, 0.1], "standard_error": 0.01}
-    )
-    ours = reference.assign(estimate=[-0.2, 0.2])
-    assert effects_agreement(ours, reference) == {"effect_signs": 1.0, "effect_overlap": 0.0}
 
 
 def test_nothing_in_common_cannot_be_compared():
@@ -100,12 +84,6 @@ def shares_of_directions(ours, reference, arrows):
     return sum(same) / len(same), sum(marked) / len(marked)
 
 
-def mean_effect(values, candidate):
-    """In a table of all cells an effect is the mean difference of z from HP."""
-    z = dict(zip(CELLS, np.arctanh(values), strict=True))
-    return sum(z[dataset, candidate] - z[dataset, "HP"] for dataset in "abc") / 3
-
-
 def test_agreement_of_nine_correlations():
     found = agreement(correlations(OUR_VALUES).drop(columns="arrows"), REFERENCE)
     gaps = [abs(x - y) for x, y in zip(OUR_VALUES, PUBLISHED_VALUES, strict=True)]
@@ -115,12 +93,6 @@ def test_agreement_of_nine_correlations():
     assert found["spearman"] == pytest.approx(oracles.spearman(OUR_VALUES, PUBLISHED_VALUES))
     expected = shares_of_directions(OUR_VALUES, PUBLISHED_VALUES, ARROWS)
     assert (found["direction"], found["marked_direction"]) == expected == (4 / 6, 2 / 4)
-    signs = [
-        oracles.sign(mean_effect(OUR_VALUES, name))
-        == oracles.sign(mean_effect(PUBLISHED_VALUES, name))
-        for name in ("SE", "TG")
-    ]
-    assert found["effect_signs"] == sum(signs) / 2 == 1 / 2
 
 
 def test_repeats_are_averaged_before_they_are_compared():
@@ -152,13 +124,6 @@ def test_correlations_that_do_not_vary_have_no_correlation():
     assert np.isnan(turned["marked_direction"])
 
 
-def test_correlations_of_one_have_no_effects():
-    found = agreement(correlations([1.0] * 9).drop(columns="arrows"), REFERENCE)
-    assert found["n"] == 9
-    assert np.isnan(found["effect_signs"])
-    assert np.isnan(found["effect_overlap"])
-
-
 def test_the_guess_without_data_is_the_median_and_the_expected_signs():
     found = trivial_agreement(REFERENCE)
     gaps = [abs(value - 0.35) for value in PUBLISHED_VALUES]  # the fifth of nine
@@ -168,21 +133,6 @@ def test_the_guess_without_data_is_the_median_and_the_expected_signs():
     wrong = correlations([0.3, 0.2, 0.1, *PUBLISHED_VALUES[3:]], ARROWS)
     found = trivial_agreement(wrong)
     assert (found["direction"], found["marked_direction"]) == (5 / 6, 3 / 4)
-
-
-def test_the_guess_for_effects_is_a_sign_and_nothing_at_all():
-    reference = pd.DataFrame(
-        {
-            "metric": "exact",
-            "term": ["SE", "TG", "CE", "scene"],
-            "estimate": [0.1, 0.1, 0.01, 0.5],
-            "standard_error": 0.02,
-        }
-    )
-    found = trivial_effects(reference)
-    assert found["effect_signs"] == 2 / 3  # TG is not below here; a data set has no expected sign
-    # Twice 1.96 * 0.02 = 0.0784 lies between 0.01 and 0.1.
-    assert found["effect_overlap"] == 1 / 4
 
 
 def test_own_agreement_is_the_mean_over_both_orders():
@@ -199,17 +149,3 @@ def test_own_agreement_is_the_mean_over_both_orders():
     for name in ("mean_absolute_difference", "direction"):
         assert found[name] == pytest.approx(sum(pair[name] for pair in pairs) / 6)
     assert np.isnan(found["marked_direction"])  # nothing is marked in the first repeat
-
-
-def test_effects_overlap_if_their_intervals_do():
-    reference = pd.DataFrame(
-        {"metric": "exact", "term": ["SE", "TG"], "estimate": [0.1, -0.1], "standard_error": 0.01}
-    )
-    apart = 1.96 * (0.01 + 0.03)
-    near = reference.assign(estimate=reference["estimate"] + apart - 1e-9, standard_error=0.03)
-    far = near.assign(estimate=[0.1 + apart - 1e-9, -0.1 + apart + 1e-9])
-    assert effects_agreement(near, reference)["effect_overlap"] == 1
-    assert effects_agreement(far, reference) == {"effect_signs": 1.0, "effect_overlap": 0.5}
-    exact = reference.assign(standard_error=0.0)
-    assert effects_agreement(exact, exact)["effect_overlap"] == 1  # the ends belong to them
-    assert all(np.isnan(v) for v in effects_agreement(near.assign(term="x"), reference).values())

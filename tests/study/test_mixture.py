@@ -9,6 +9,7 @@ from score_tables import make_scores
 import labelsure as ls
 from labelsure.study.conclusions import published_table
 from labelsure.study.mixture import (
+    FIRST_PENALTY,
     PENALTIES,
     _cut,
     _halves,
@@ -253,3 +254,8 @@ def test_too_few_rows_to_halve():
     assert interval_table(replicates).empty
     four = make_scores(n=4, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
     assert mixture_replicates(four, ONE).query("model == 'SE'")["n"].sum() == 2
+
+
+def test_the_search_for_a_penalty_starts_in_the_middle_of_its_grid():
+    assert PENALTIES[FIRST_PENALTY] == pytest.approx(1e-4)
+    assert PENALTIES[0] == pytest.approx(1e-11)  # 3e-9 is chosen on the paper's data sets

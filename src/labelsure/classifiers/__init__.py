@@ -16,6 +16,7 @@ from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredict
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     ChainDependence,
+    ConstrainedCalibration,
     LabelwiseCalibration,
     RecalibratedClassifier,
     TemperatureScaling,
@@ -26,6 +27,7 @@ __all__ = [
     "BinaryRelevance",
     "ChainDependence",
     "ClassifierTrellis",
+    "ConstrainedCalibration",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",

@@ -23,7 +23,7 @@ import typer
 from labelsure._runtime.storage import first_line, has_reader
 from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
-from labelsure.cli._options import FLAGS, app
+from labelsure.cli._options import app
 from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
@@ -117,7 +117,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
         message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
         return WRONG_INPUT, f"{message}. See `{_help_of(error)}`."
     if isinstance(error, LabelsureError):
-        return WRONG_INPUT, _name_options(str(error))
+        return WRONG_INPUT, str(error)
     if isinstance(error, BrokenPipeError):
         return WRONG_INPUT, (
             "A process that this command started has ended or could not start (broken pipe). Run "
@@ -130,13 +130,6 @@ def _explain(error: BaseException) -> tuple[int, str]:
         f"This should not have happened ({type(error).__name__}: {first_line(error)}). Run it "
         f"again with `{DEBUG}` to see where, and report that."
     )
-
-
-def _name_options(message: str) -> str:
-    """Return a message of the library with options in place of its arguments."""
-    for name, flag in FLAGS.items():
-        message = message.replace(f"`{name}`", f"`{flag}`")
-    return message
 
 
 @contextmanager

@@ -12,14 +12,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from labelsure.cli._options import Given
+from labelsure.cli._options import output_of
 from labelsure.errors import InputError, hide_secrets
 
 if TYPE_CHECKING:
+    import typer
     from rich.console import Console
     from rich.table import Table
 
-    from labelsure._runtime.storage import FinishedOutput
+    from labelsure._runtime.pages import Page
     from labelsure._runtime.typing import AnyPath
 
 STDOUT = "-"
@@ -63,13 +64,21 @@ def print_table(table: Table) -> None:
 
 def print_error(sentence: str) -> None:
     """Print an error on one line of stderr; on terminals what to do has another colour."""
-    from rich.text import Text
-
     said = on_one_line(sentence)
     first = FIRST_SENTENCE.match(said)
     n_wrong = len(said) if first is None else first.end()
-    parts = (("labelsure: ", "bold red"), (said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
-    make_console(stderr=True).print(Text.assemble(*parts))
+    _print_problem((said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
+
+
+def print_failure(sentence: str) -> None:
+    """Print on one line of stderr which check failed."""
+    _print_problem((on_one_line(sentence), "red"))
+
+
+def _print_problem(*parts: tuple[str, str]) -> None:
+    from rich.text import Text
+
+    make_console(stderr=True).print(Text.assemble(("labelsure: ", "bold red"), *parts))
 
 
 @contextmanager
@@ -139,28 +148,35 @@ def on_one_line(text: str) -> str:
 
 
 def write_page(
-    given: Given,
-    output: FinishedOutput,
-    read: Iterable[AnyPath],
-    make_page: Callable[[], tuple[Any, str]],
+    context: typer.Context,
+    made_from: Iterable[AnyPath],
+    make_page: Callable[[], tuple[Page, str]],
     name: str = "Shift",
+    read: Iterable[AnyPath] | None = None,
 ) -> None:
-    """Write a page unless it is there, and say where; `make_page` also returns what to print."""
+    """Write a page unless it exists, and say where; `make_page` also returns what to print.
+
+    `read` are the files that the page must not replace; by default those it is made from.
+    """
     from labelsure._runtime.storage import check_output_file
 
-    is_stdout = str(given.out) == STDOUT
-    check_output_file(open_stdout(given.out), read)
-    found = None if is_stdout else output.find(overwrite=given.overwrite)
+    out, overwrite = context.params["out"], context.params["overwrite"]
+    as_json, quiet = context.params["as_json"], context.params["quiet"]
+    is_stdout = str(out) == STDOUT
+    files = list(made_from)
+    output = output_of(context, files)
+    check_output_file(open_stdout(out), files if read is None else read)
+    found = None if is_stdout else output.find(overwrite=overwrite)
     if found is None:
-        page, said = make_page()
-        page.save(open_stdout(given.out))
+        page, summary = make_page()
+        page.save(open_stdout(out))
         if not is_stdout:
-            output.note({"said": said})
+            output.note({"said": summary})
     else:
-        said = found["said"]
-    if given.as_json and not is_stdout:
-        print_json({"out": str(given.out), "said": said, "is_new": found is None})
-    elif not given.quiet:
+        summary = found["said"]
+    if as_json and not is_stdout:
+        print_json({"out": str(out), "said": summary, "is_new": found is None})
+    elif not quiet:
         done = "" if found is None else NOTHING_TO_DO
-        facts = [(name, said), ("Report", str(given.out)), ("", done)]
+        facts = [(name, summary), ("Report", str(out)), ("", done)]
         print_facts(facts, stderr=is_stdout)

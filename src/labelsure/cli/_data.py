@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from labelsure.cli import _options as opt
 from labelsure.cli._console import make_console, print_json, print_table
-from labelsure.cli._options import RESEARCH, TRY, Given, app, command
+from labelsure.cli._options import RESEARCH, TRY, Command, app
 
 if TYPE_CHECKING:
     from labelsure.tables.datasets import Dataset
@@ -22,8 +23,8 @@ TARGET = 0.9
 METRIC = "jaccard"
 
 
-@command("data_dir as_json", below=data_app)
-def list_sets(given: Given) -> None:
+@data_app.command("list", cls=Command)
+def list_sets(data_dir: opt.DataDir = None, as_json: opt.AsJson = False) -> None:
     """List the data sets that have a name.
 
     [bold]Examples[/bold]
@@ -36,15 +37,15 @@ def list_sets(given: Given) -> None:
 
     known = catalogue().astype(object).where(lambda frame: frame.notna(), None)
     counted, unknown = known.T.to_dict(), dict.fromkeys(known.columns)
-    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(given.data_dir)]
-    if given.as_json:
+    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(data_dir)]
+    if as_json:
         print_json(rows)
     else:
         _print_table(rows)
 
 
-@command("name data_dir as_json", below=data_app)
-def info(given: Given) -> None:
+@data_app.command(cls=Command)
+def info(name: opt.DataSet, data_dir: opt.DataDir = None, as_json: opt.AsJson = False) -> None:
     """Load a data set and describe it.
 
     [bold]Example[/bold]
@@ -53,11 +54,11 @@ def info(given: Given) -> None:
     """
     from labelsure.tables.datasets import load_dataset
 
-    _describe(load_dataset(given.name, given.data_dir), given.as_json)
+    _describe(load_dataset(name, data_dir), as_json)
 
 
-@command("name as_json", below=data_app)
-def fetch(given: Given) -> None:
+@data_app.command(cls=Command)
+def fetch(name: opt.DataSet, as_json: opt.AsJson = False) -> None:
     """Fetch a data set from OpenML into scikit-learn's data home, where studies find it.
 
     Embedded data sets need no fetching.
@@ -68,9 +69,9 @@ def fetch(given: Given) -> None:
     """
     from labelsure.tables.datasets import catalogue, load_dataset
 
-    on_openml = bool(catalogue()["openml_id"].notna().get(given.name.lower(), False))
+    on_openml = bool(catalogue()["openml_id"].notna().get(name.lower(), False))
     source = "openml" if on_openml else None
-    _describe(load_dataset(given.name, source=source), given.as_json)
+    _describe(load_dataset(name, source=source), as_json)
 
 
 def _describe(data: Dataset, as_json: bool) -> None:
@@ -107,8 +108,8 @@ def _as_text(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-@command("as_json", group=TRY)
-def demo(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=TRY)
+def demo(as_json: opt.AsJson = False) -> None:
     """Predict traits of handwritten digits, and say which predictions to trust.
 
     [bold]Example[/bold]
@@ -116,7 +117,7 @@ def demo(given: Given) -> None:
     labelsure demo
     """
     result = _digits()
-    if given.as_json:
+    if as_json:
         print_json(result)
     else:
         _print_demo(result)

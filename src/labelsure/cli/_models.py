@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from labelsure._runtime.limits import MAX_JOBS
+import typer
+
+from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     NOTHING_TO_DO,
     make_console,
@@ -17,36 +19,48 @@ from labelsure.cli._console import (
     quote,
     refuse_stdout,
 )
-from labelsure.cli._options import (
-    MODELS,
-    REQUIRED,
-    Given,
-    argument,
-    choose,
-    command,
-    option,
-    output_of,
-)
+from labelsure.cli._options import MODELS, Command, app, output_of
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
+    from labelsure.distributions.constraints import LabelConstraints
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
 
-SHARED = (
-    "labels label_column sep csv_sep encoding id_column metric decision target share "
-    "guarantee region confidence"
-)
-"""Options of `train` and `calibrate` that go to the library as they are."""
 
-
-@command(
-    f"data out {SHARED} drop text role classifier cv seed n_jobs overwrite as_json quiet verbose",
-    group=MODELS,
-    n_jobs=option(int, "--jobs -j", "Processes that fit; one by default.", min=1, max=MAX_JOBS),
-)
-def train(given: Given) -> None:
-    """Train a classifier on a table, and say how accurate it is expected to be.
+@app.command(cls=Command, rich_help_panel=MODELS)
+def train(
+    context: typer.Context,
+    data: opt.Data,
+    out: opt.ModelOut,
+    labels: opt.Labels = None,
+    label_column: opt.LabelColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    id_column: opt.IdColumn = None,
+    drop: opt.Drop = None,
+    text: opt.Text = None,
+    role: opt.Role = None,
+    metric: opt.Metric = "jaccard",
+    decision: opt.Decision = "best",
+    target: opt.Target = None,
+    share: opt.Share = None,
+    guarantee: opt.Guarantee = "exact",
+    region: opt.Region = None,
+    taxonomy: opt.Taxonomy = None,
+    confidence: opt.Confidence = 0.95,
+    classifier: opt.Classifier = "ecc",
+    cv: opt.Cv = None,
+    seed: opt.Seed = 0,
+    n_jobs: opt.FitJobs = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> None:
+    """Train a classifier on a table, and estimate how accurate it is.
 
     [bold]Examples[/bold]
 
@@ -55,33 +69,68 @@ def train(given: Given) -> None:
     labelsure train tickets.parquet --label-column tags --label-sep ";" --text message --out tickets.labelsure
     """  # noqa: E501, a command stands on one line
 
-    def make_model() -> Any:
+    def make_model() -> AccuracyAwareClassifier:
         from labelsure.tables.training import train_model
 
         return train_model(
-            given.data,
-            drop=given.drop or (),
-            roles={**_read_roles(given.role or []), **dict.fromkeys(given.text or [], "text")},
-            cv=_read_cv(given.cv),
-            random_state=given.seed,
-            **choose(given, f"{SHARED} classifier n_jobs"),
+            data,
+            labels=labels,
+            label_column=label_column,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            id_column=id_column,
+            drop=drop or (),
+            roles={**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
+            classifier=classifier,
+            metric=metric,
+            decision=decision,
+            target=target,
+            share=share,
+            guarantee=guarantee,
+            region=region,
+            constraints=_read_taxonomy(taxonomy),
+            confidence=confidence,
+            cv=_read_cv(cv),
+            n_jobs=n_jobs,
+            random_state=seed,
         )
 
-    _write_model("train", given, given.data, make_model)
+    _write_model(context, data, make_model, "NEW.csv")
 
 
-@command(
-    f"predictions truth out {SHARED} labels_from kind unknown sparse floor seed overwrite as_json "
-    "quiet verbose",
-    group=MODELS,
-    predictions=argument(
-        str, "PREDICTIONS", "What another system predicted: a table, or JSONL, labels with scores."
-    ),
-    truth=option(str, "--truth", "A table of true labels.", REQUIRED),
-    labels=option(str, "--labels", "Names of the labels, in order, separated by commas."),
-)
-def calibrate(given: Given) -> None:
-    """Say how accurate another system's predictions are, from some whose truth is known.
+@app.command(cls=Command, rich_help_panel=MODELS)
+def calibrate(
+    context: typer.Context,
+    predictions: opt.Predictions,
+    truth: opt.AllTruth,
+    out: opt.ModelOut,
+    labels: opt.LabelNames = None,
+    labels_from: opt.LabelsFrom = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    id_column: opt.IdColumn = None,
+    kind: opt.Kind = None,
+    unknown: opt.Unknown = "drop",
+    sparse: opt.Sparse = False,
+    floor: opt.Floor = None,
+    metric: opt.Metric = "jaccard",
+    decision: opt.Decision = "best",
+    target: opt.Target = None,
+    share: opt.Share = None,
+    guarantee: opt.Guarantee = "exact",
+    region: opt.Region = None,
+    taxonomy: opt.Taxonomy = None,
+    confidence: opt.Confidence = 0.95,
+    seed: opt.Seed = 0,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> None:
+    """Estimate how accurate another system's predictions are, from some rows with true labels.
 
     [bold]Examples[/bold]
 
@@ -91,60 +140,95 @@ def calibrate(given: Given) -> None:
 
     labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
     """  # noqa: E501, a command stands on one line
-    if given.labels is not None and given.labels_from is not None:
+    if labels is not None and labels_from is not None:
         raise InputError(
             "The labels must be given by `--labels` or by `--labels-from`, got both. Leave one out."
         )
 
-    def make_model() -> Any:
+    def make_model() -> AccuracyAwareClassifier:
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        settings = choose(given, f"{SHARED} kind unknown sparse floor")
-        if given.labels_from is not None:
-            settings["labels"] = read_label_file(given.labels_from, given.encoding)
-        return calibrate_model(given.predictions, given.truth, random_state=given.seed, **settings)
+        names = None if labels_from is None else read_label_file(labels_from, encoding)
+        return calibrate_model(
+            predictions,
+            truth,
+            labels=labels if names is None else names,
+            label_column=label_column,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            id_column=id_column,
+            kind=kind,
+            unknown=unknown,
+            sparse=sparse,
+            floor=floor,
+            metric=metric,
+            decision=decision,
+            target=target,
+            share=share,
+            guarantee=guarantee,
+            region=region,
+            constraints=_read_taxonomy(taxonomy),
+            confidence=confidence,
+            random_state=seed,
+        )
 
-    inputs = filter(None, (given.predictions, given.truth, given.labels_from))
-    _write_model("calibrate", given, list(inputs), make_model)
+    read = [name for name in (predictions, truth, labels_from) if name is not None]
+    _write_model(context, read, make_model, "NEW_PREDICTIONS.csv")
 
 
-def _write_model(name: str, given: Given, inputs: list[str], make_model: Callable[[], Any]) -> None:
-    """Save a model unless it is there; print a summary, where it is, and what to do with it."""
+def _read_taxonomy(taxonomy: str | None) -> LabelConstraints | None:
+    if taxonomy is None:
+        return None
+    from labelsure.distributions.constraints import LabelConstraints
+
+    return LabelConstraints(taxonomy)
+
+
+def _write_model(
+    context: typer.Context,
+    inputs: list[str],
+    make_model: Callable[[], AccuracyAwareClassifier],
+    next_input: str,
+) -> None:
+    """Save a model unless it exists; print a summary, where it is, and what to do with it."""
     from labelsure._runtime.storage import check_output_file, is_stream
     from labelsure.tables.training import describe_file
 
-    output = output_of(name, given, inputs)
-    check_output_file(refuse_stdout(given.out), inputs)
-    is_new = output.find(overwrite=given.overwrite) is None
+    out, overwrite, as_json, quiet, verbose = (
+        context.params[name] for name in ("out", "overwrite", "as_json", "quiet", "verbose")
+    )
+    output = output_of(context, inputs)
+    check_output_file(refuse_stdout(out), inputs)
+    is_new = output.find(overwrite=overwrite) is None
     if is_new:
-        with print_notes(given.quiet or given.as_json) as told:
+        with print_notes(quiet or as_json) as reported:
             model = make_model()
-            told.add(model.card_.summary)
+            reported.add(model.card_.summary)
         model.save(output.path)
         output.note({})
-    if given.quiet or is_stream(output.path):
+    if quiet or is_stream(output.path):
         return
-    described = describe_file(given.out)
-    if given.as_json or given.verbose or described.card is None:
-        _print_described(described, given.as_json)
+    described = describe_file(out)
+    if as_json or verbose or described.card is None:
+        _print_described(described, as_json)
         facts = []
     else:
         facts = [*_summarise(described.card), ("Model", described.path)]
-    if given.as_json:
+    if as_json:
         return
-    next_of = {"train": "NEW.csv", "calibrate": "NEW_PREDICTIONS.csv"}
     facts += [
-        ("Next", quote("score", given.out, next_of[name], "--out", "predictions.csv")),
-        ("", quote("report", given.out, next_of[name], "--out", "report.html")),
+        ("Next", quote("score", out, next_input, "--out", "predictions.csv")),
+        ("", quote("report", out, next_input, "--out", "report.html")),
         ("", "" if is_new else NOTHING_TO_DO),
     ]
     print_facts(facts)
 
 
-@command("model as_json", group=MODELS)
-def info(given: Given) -> None:
-    """Say what a saved model is, without loading it: its labels, columns, accuracy and versions.
+@app.command(cls=Command, rich_help_panel=MODELS)
+def info(model: opt.Model, as_json: opt.AsJson = False) -> None:
+    """Show a saved model's labels, columns, accuracy and versions, without loading it.
 
     [bold]Example[/bold]
 
@@ -152,7 +236,7 @@ def info(given: Given) -> None:
     """
     from labelsure.tables.training import describe_file
 
-    _print_described(describe_file(given.model), given.as_json)
+    _print_described(describe_file(model), as_json)
 
 
 def _read_roles(given: list[str]) -> dict[str, str]:

@@ -1,202 +1,316 @@
-"""One table of the options of all commands, and `command`, which makes commands of them."""
+"""Types of arguments and options, one for each meaning, and the class of all commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from inspect import Parameter, Signature
+from collections.abc import Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelsure._runtime.limits import MAX_JOBS, MAX_REPEATS
+from labelsure.errors import InputError, LabelsureError
 
 if TYPE_CHECKING:
     from labelsure._runtime.storage import FinishedOutput
     from labelsure._runtime.typing import AnyPath
 
-REQUIRED = Parameter.empty
-Given = SimpleNamespace
-"""Values of the options of a command, by name."""
-
 MAX_SEED = 2**32 - 1
-
-
-@dataclass(frozen=True)
-class Option:
-    """An argument or an option: its type, its default, its flag, and what `typer` shows of it."""
-
-    kind: Any
-    default: Any
-    flag: str
-    shown: Any
-
-    def parameter(self, name: str) -> Parameter:
-        """Return it as a parameter of a function."""
-        kind: Any = self.kind | None if self.default is None else self.kind
-        shown: Any = Annotated[kind, self.shown]
-        return Parameter(name, Parameter.KEYWORD_ONLY, default=self.default, annotation=shown)
-
-
-def option(kind: Any, flags: str, help: str, default: Any = None, **settings: Any) -> Option:
-    """Return an option with its flags, such as "--jobs -j"."""
-    names = flags.split()
-    return Option(kind, default, names[0], typer.Option(*names, help=help, **settings))
-
-
-def flag(flags: str, help: str) -> Option:
-    """Return an option without a value."""
-    return option(bool, flags, help, False)
-
-
-def argument(kind: Any, name: str, help: str, default: Any = REQUIRED) -> Option:
-    """Return what stands behind a command without a flag."""
-    return Option(kind, default, "", typer.Argument(metavar=name, help=help))
-
-
 TABLES = ".csv, .tsv, .jsonl (also .gz, .bz2, .zst), .parquet, .feather, .npy or .npz"
 
-OPTIONS = {
-    "model": argument(Path, "MODEL", "A saved model."),
-    "inputs": argument(
-        list[str],
-        "INPUT...",
-        f"Files, folders, patterns or addresses: {TABLES}; - is standard input.",
+
+def option(flags: str, help: str, **settings: Any) -> Any:
+    """Return an option with flags such as "--jobs -j"."""
+    return typer.Option(*flags.split(), help=help, **settings)
+
+
+def argument(name: str, help: str) -> Any:
+    """Return an argument, which stands behind the command without a flag."""
+    return typer.Argument(metavar=name, help=help)
+
+
+def _check_inside(value: float | None) -> float | None:
+    """Check a proportion that must be neither 0 nor 1, before any table is read."""
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter(f"{value:g} is not in the range 0<x<1.")
+    return value
+
+
+INSIDE: dict[str, Any] = {"metavar": "FLOAT", "callback": _check_inside}
+"""Settings of an option whose value is a proportion between 0 and 1, both excluded."""
+
+# Arguments
+
+Model = Annotated[Path, argument("MODEL", "A saved model.")]
+INPUTS = f"Files, folders, patterns or addresses: {TABLES}; - is standard input."
+Inputs = Annotated[list[str], argument("INPUT...", INPUTS)]
+SomeInputs = Annotated[
+    list[str] | None, argument("[INPUT...]", "Files or folders of rows to predict.")
+]
+Data = Annotated[list[str], argument("DATA", f"A table, or a folder of one: {TABLES}.")]
+Predictions = Annotated[
+    str, argument("PREDICTIONS", "Another system's predictions: a table, or JSONL with scores.")
+]
+RunDir = Annotated[Path, argument("DIR", "The run folder.")]
+DataSet = Annotated[str, argument("NAME", "One of `labelsure data list`.")]
+PlanName = Annotated[
+    str,
+    argument(
+        "PLAN",
+        "embedded, wide, quick, paper, paper-lasso, paper-lasso-cv or paper-standardised, or "
+        "a TOML file.",
     ),
-    "data": argument(list[str], "DATA", f"A table, or a folder of one: {TABLES}."),
-    "folder": argument(Path, "DIR", "The run folder."),
-    "name": argument(str, "NAME", "One of `labelsure data list`."),
-    "out": option(Path, "--out -o", "The model file to write.", REQUIRED),
-    # Tables
-    "labels": option(
-        str,
+]
+
+# Outputs
+
+ModelOut = Annotated[Path, option("--out -o", "The model file to write.")]
+PageOut = Annotated[Path, option("--out -o", "The HTML file to write.")]
+RunOut = Annotated[Path, option("--out -o", "The run folder; the same one again resumes.")]
+ScoresOut = Annotated[
+    str,
+    option(
+        "--out -o",
+        "A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix; - is "
+        "standard output.",
+    ),
+]
+Overwrite = Annotated[bool, option("--overwrite", "Replace an output of other inputs or settings.")]
+AsJson = Annotated[bool, option("--json", "Print the result as JSON, without progress.")]
+Quiet = Annotated[bool, option("--quiet -q", "Print errors only.")]
+Verbose = Annotated[bool, option("--verbose -v", "Print every column and the whole model card.")]
+Title = Annotated[str | None, option("--title", "Title of the page.")]
+
+# Tables
+
+Labels = Annotated[
+    str | None,
+    option(
         "--labels",
         'Label columns, separated by commas; patterns work, "quote" a name that has a comma.',
     ),
-    "label_column": option(str, "--label-column", "Column of label names, instead of --labels."),
-    "sep": option(str, "--label-sep", "Separator of label names in one cell, e.g. ';'."),
-    "csv_sep": option(str, "--csv-sep", "Separator of CSV, in and out; detected by default."),
-    "encoding": option(
-        str, "--encoding", "Encoding of text files, such as latin-1 or cp1252; UTF-8 by default."
-    ),
-    "id_column": option(str, "--id", "The column that names the rows, in every table."),
-    "drop": option(str, "--drop", "Columns to leave out, separated by commas."),
-    "text": option(list[str], "--text", "Column to read as text, if not detected."),
-    "role": option(list[str], "--role", "COLUMN=number or COLUMN=category, if not detected."),
-    "truth": option(str, "--truth", "A table of true labels."),
-    "bad_rows": option(Path, "--bad-rows", "A .jsonl file for rows that cannot be scored."),
-    # Models
-    "classifier": option(
-        str,
-        "--classifier",
-        "ecc, br, trellis, pcc, powerset, layer or forest.",
-        "ecc",
-        metavar="NAME",
-    ),
-    "metric": option(
-        str,
-        "--metric",
-        "exact, hamming, jaccard, f1, recall or precision.",
-        "jaccard",
-        metavar="NAME",
-    ),
-    "decision": option(
-        str,
+]
+LabelNames = Annotated[
+    str | None, option("--labels", "Names of the labels, in order, separated by commas.")
+]
+LabelsFrom = Annotated[str | None, option("--labels-from", "A text file with one label per line.")]
+LabelColumn = Annotated[
+    str | None, option("--label-column", "Column of label names, instead of --labels.")
+]
+TruthColumn = Annotated[str | None, option("--label-column", "Column of label names in --truth.")]
+Sep = Annotated[
+    str | None, option("--label-sep", "Separator of label names in one cell, e.g. ';'.")
+]
+WrittenSep = Annotated[str, option("--label-sep", "Separator of label names in one cell of CSV.")]
+CsvSep = Annotated[
+    str | None, option("--csv-sep", "Separator of CSV, in and out; detected by default.")
+]
+Encoding = Annotated[
+    str | None,
+    option("--encoding", "Encoding of text files, such as latin-1 or cp1252; default UTF-8."),
+]
+IdColumn = Annotated[str | None, option("--id", "The column that names the rows, in every table.")]
+Drop = Annotated[str | None, option("--drop", "Columns to leave out, separated by commas.")]
+Text = Annotated[list[str] | None, option("--text", "Column to read as text, if not detected.")]
+Role = Annotated[
+    list[str] | None, option("--role", "COLUMN=number or COLUMN=category, if not detected.")
+]
+Truth = Annotated[str | None, option("--truth", "A table of the input's true labels.")]
+AllTruth = Annotated[str, option("--truth", "A table of true labels.")]
+DrawnTruth = Annotated[
+    str | None, option("--truth", "Labels of some rows, which were drawn at random.")
+]
+MonitorTruth = Annotated[
+    str | None, option("--truth", "Labels of rows that were drawn at random, with --id.")
+]
+BadRows = Annotated[
+    Path | None, option("--bad-rows", "A .jsonl file for rows that cannot be scored.")
+]
+
+# Models
+
+Classifier = Annotated[
+    str, option("--classifier", "ecc, br, trellis, pcc, powerset, layer or forest.", metavar="NAME")
+]
+Metric = Annotated[
+    str, option("--metric", "exact, hamming, jaccard, f1, recall or precision.", metavar="NAME")
+]
+Decision = Annotated[
+    str,
+    option(
         "--decision",
-        "What is predicted and judged: best (highest expected accuracy), mode (most probable), or "
-        "predict (the classifier's own).",
-        "best",
+        "What is predicted and assessed: best (highest expected accuracy), mode (most "
+        "probable), or predict (the classifier's own).",
         metavar="NAME",
     ),
-    "target": option(
-        float, "--target", "Mean of the metric that accepted predictions must reach.", min=0, max=1
-    ),
-    "share": option(float, "--share", "Share of predictions to accept instead.", min=0, max=1),
-    "guarantee": option(
-        str,
+]
+Target = Annotated[
+    float | None,
+    option("--target", "Mean of the metric that accepted predictions must reach.", **INSIDE),
+]
+Share = Annotated[
+    float | None, option("--share", "Share of predictions to accept instead.", min=0, max=1)
+]
+Guarantee = Annotated[
+    str,
+    option(
         "--guarantee",
         "exact, or approximate: accepts more with few rows, by Student's t and without proof.",
-        "exact",
         metavar="NAME",
     ),
-    "region": option(
-        float, "--region", "Nominal coverage of certain and possible labels.", min=0, max=1
+]
+Region = Annotated[
+    float | None, option("--region", "Nominal coverage of certain and possible labels.", **INSIDE)
+]
+Taxonomy = Annotated[
+    str | None,
+    option(
+        "--taxonomy",
+        "A .csv with the columns child and parent: each label implies its parent.",
+        metavar="FILE",
     ),
-    "cv": option(
-        str,
+]
+Cv = Annotated[
+    str | None,
+    option(
         "--cv",
         "Share of rows to hold out, such as 0.4; or folds, such as 5, without guarantee.",
         metavar="FOLDS|SHARE",
     ),
-    "confidence": option(
-        float, "--confidence", "Confidence level of the guarantee.", 0.95, min=0, max=1
-    ),
-    "level": option(
-        float, "--confidence", "Confidence level of intervals; the model's by default."
-    ),
-    "seed": option(int, "--seed", "Random seed.", 0, min=0, max=MAX_SEED),
-    "labels_from": option(str, "--labels-from", "A text file with one label per line."),
-    "kind": option(
-        str,
+]
+Confidence = Annotated[
+    float, option("--confidence", "Confidence level of the guarantee.", **INSIDE)
+]
+Level = Annotated[
+    float | None,
+    option("--confidence", "Confidence level of intervals; default the model's.", **INSIDE),
+]
+Seed = Annotated[int, option("--seed", "Random seed.", min=0, max=MAX_SEED)]
+AuditSeed = Annotated[int, option("--seed", "Random seed of the audit.", min=0)]
+Kind = Annotated[
+    str | None,
+    option(
         "--kind",
         "What rows hold: marginal (probabilities), logit, logprob, or votes (lists of answers).",
         metavar="NAME",
     ),
-    "unknown": option(
-        str,
+]
+Unknown = Annotated[
+    str,
+    option(
         "--unknown",
         "Names in answers that are no label of the truth: refuse, drop or keep.",
-        "drop",
         metavar="NAME",
     ),
-    "sparse": flag("--sparse", "Rows list only some of many labels; implied by a sparse .npz."),
-    "floor": option(float, "--floor", "Probability of labels that a row does not list (2**-24)."),
-    "trust": option(list[str], "--trust", "Fully qualified name of a type that may be loaded."),
-    # Predictions
-    "top": option(int, "--top", "Most probable labelsets to show.", 3, min=0),
-    "no_probabilities": flag("--no-probabilities", "Leave out the columns of single labels."),
-    "open_cost": option(
-        float,
+]
+Sparse = Annotated[
+    bool, option("--sparse", "Rows list only some of many labels; implied by a sparse .npz.")
+]
+Floor = Annotated[
+    float | None, option("--floor", "Probability of labels that a row does not list (2**-24).")
+]
+Trust = Annotated[
+    list[str] | None, option("--trust", "Fully qualified name of a type that may be loaded.")
+]
+
+# Predictions
+
+Top = Annotated[int, option("--top", "Most probable labelsets to show.", min=0)]
+NoProbabilities = Annotated[
+    bool, option("--no-probabilities", "Leave out the columns of single labels.")
+]
+OpenCost = Annotated[
+    float | None,
+    option(
         "--open-cost",
         "Leave a label open if it would be wrong with a probability above this cost.",
         min=0,
     ),
-    "audit": option(int, "--audit", "Number of rows to draw at random for labelling.", min=1),
-    "spreadsheet_safe": flag(
-        "--spreadsheet-safe", "Put ' before texts of CSV that look like formulas."
+]
+Audit = Annotated[
+    int | None, option("--audit", "Number of rows to draw at random for labelling.", min=1)
+]
+SpreadsheetSafe = Annotated[
+    bool, option("--spreadsheet-safe", "Put ' before texts of CSV that look like formulas.")
+]
+Shift = Annotated[
+    str, option("--shift", "How to handle distribution shift: test, ignore, weighted.")
+]
+BatchMetric = Annotated[
+    str | None,
+    option(
+        "--metric",
+        "Another metric than the model's: exact, hamming, jaccard, f1, recall, precision, or of "
+        "the whole input: micro-f1, macro-f1, micro-recall, ...",
+        metavar="NAME",
     ),
-    "shift": option(
-        str, "--shift", "How to handle distribution shift: test, ignore, weighted.", "test"
+]
+FailBelow = Annotated[
+    float | None,
+    option("--fail-below", "Exit with 1 if the estimate is below this or refused.", min=0, max=1),
+]
+StrictGate = Annotated[
+    bool, option("--strict", "For --fail-below, take the lower end of the interval.")
+]
+FailOnShift = Annotated[
+    bool,
+    option(
+        "--fail-on-shift",
+        "Exit with 1 if rows differ from the calibration set or cannot be compared with it.",
     ),
-    "title": option(str, "--title", "Title of the page."),
-    # Research
-    "data_dir": option(Path, "--data", "A folder with ARFF files of the data sets."),
-    "repeats": option(
-        int, "--repeats", "Splits of each data set, instead of the plan's.", min=1, max=MAX_REPEATS
-    ),
-    "trust_imports": flag(
-        "--trust-imports", "Import classes of the plan from outside installed packages too."
-    ),
-    "strict": flag("--strict", "Exit with 1 if a conclusion does not hold."),
-    # Every command
-    "n_jobs": option(
-        int, "--jobs -j", "Processes, each on one core; all by default.", min=1, max=MAX_JOBS
-    ),
-    "scheduler": option(
-        str, "--scheduler", "A Dask scheduler, tcp://HOST:PORT: its workers compute."
-    ),
-    "overwrite": flag("--overwrite", "Replace an output of other inputs or settings."),
-    "as_json": flag("--json", "Print the result as JSON, without progress."),
-    "quiet": flag("--quiet -q", "Print errors only."),
-    "verbose": flag("--verbose -v", "Print every column and the whole model card."),
-}
-"""By the names that the library has for them."""
+]
+ByFile = Annotated[bool, option("--by-file", "One estimate and one shift test a file as well.")]
+Scored = Annotated[
+    str | None, option("--scored", "Output of `score` for the input, to avoid scoring again.")
+]
+Show = Annotated[
+    str | None, option("--show", "Input columns to show on the page, separated by commas.")
+]
+Time = Annotated[
+    str | None, option("--time", "The column of dates, ISO 8601 by default; else files are chunks.")
+]
+TimeFormat = Annotated[
+    str | None,
+    option("--time-format", "Format of dates, e.g. %d.%m.%Y, or s, ms, us, ns of Unix time."),
+]
+Every = Annotated[
+    str | None,
+    option("--every", "Chunks: D, W-MON (default), MS or another frequency of pandas."),
+]
+Drawn = Annotated[
+    float | None, option("--drawn", "Probability with which a row was drawn.", min=0, max=1)
+]
+Bound = Annotated[
+    float | None, option("--bound", "Lowest acceptable mean metric; from calibration by default.")
+]
 
-FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.flag} | {"index": "--id"}
-"""Flags by the names that the library has for them; commands add their own."""
+# Research
 
+DataDir = Annotated[Path | None, option("--data", "A folder with ARFF files of the data sets.")]
+Repeats = Annotated[
+    int | None,
+    option("--repeats", "Splits of each data set, instead of the plan's.", min=1, max=MAX_REPEATS),
+]
+TrustImports = Annotated[
+    bool,
+    option("--trust-imports", "Import classes of the plan from outside installed packages too."),
+]
+StrictCheck = Annotated[bool, option("--strict", "Exit with 1 if a conclusion does not hold.")]
+
+# Resources
+
+Jobs = Annotated[
+    int | None,
+    option("--jobs -j", "Processes, each on one core; default all.", min=1, max=MAX_JOBS),
+]
+FitJobs = Annotated[
+    int | None, option("--jobs -j", "Processes that fit; default one.", min=1, max=MAX_JOBS)
+]
+Scheduler = Annotated[
+    str | None, option("--scheduler", "A Dask scheduler, tcp://HOST:PORT: its workers compute.")
+]
+
+# Commands
 
 ORDER = (
     *("train", "calibrate", "score", "estimate", "report", "info", "monitor"),
@@ -211,6 +325,23 @@ class _Ordered(typer.core.TyperGroup):
         return sorted(self.commands, key=ORDER.index)
 
 
+class Command(typer.core.TyperCommand):
+    """Writes errors of the library with this command's options in place of its arguments."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except LabelsureError as error:
+            message = str(error)
+            flags = {one.name: one.opts[0] for one in self.params if one.opts[0].startswith("--")}
+            if "id_column" in flags:  # which data sets call their index
+                flags["index"] = flags["id_column"]
+            for name, flag in flags.items():
+                message = message.replace(f"`{name}`", f"`{flag}`")
+            raise InputError(message) from error
+
+
 app = typer.Typer(
     name="labelsure",
     cls=_Ordered,
@@ -220,50 +351,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-"""All commands; modules add theirs by `command`."""
+"""All commands; modules add theirs."""
 
 MODELS, RESEARCH, TRY = "Models", "Research", "Try it"
 """Groups of commands in the help."""
-
-
-def command(
-    names: str, *, group: str | None = None, below: typer.Typer = app, **own: Option
-) -> Callable[[Callable[[Given], None]], Callable[[Given], None]]:
-    """Make a command of a function that takes the values of some options of the table.
-
-    Where an option means something else to one command, that one brings its `own`. The function's
-    name, up to the first underscore, is that of the command.
-    """
-
-    def register(function: Callable[[Given], None]) -> Callable[[Given], None]:
-        def run(**given: Any) -> None:
-            function(Given(**given))
-
-        FLAGS.update({name: one.flag for name, one in own.items() if one.flag})
-        parameters = [(own.get(one) or OPTIONS[one]).parameter(one) for one in names.split()]
-        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        run.__doc__ = function.__doc__
-        below.command(function.__name__.partition("_")[0], rich_help_panel=group)(run)
-        return function
-
-    return register
-
-
-def choose(given: Given, names: str) -> dict[str, Any]:
-    """Return some of the values, to pass them on."""
-    return {name: getattr(given, name) for name in names.split()}
-
 
 PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
 """Options that do not change what a command writes."""
 
 
-def output_of(command: str, given: Given, inputs: Iterable[AnyPath]) -> FinishedOutput:
-    """Return the file that a command writes, which knows all that it is made from."""
+def output_of(context: typer.Context, inputs: Iterable[AnyPath]) -> FinishedOutput:
+    """Return the file that a command writes, noted with everything it is made from."""
     from labelsure import __version__
     from labelsure._runtime.storage import FinishedOutput, describe_files
 
-    settings = {name: value for name, value in vars(given).items() if name not in PRINTING}
-    made_from = {"labelsure": __version__, "command": command, "settings": settings}
-    return FinishedOutput(given.out, {**made_from, "inputs": describe_files(inputs)})
+    settings = {name: value for name, value in context.params.items() if name not in PRINTING}
+    made_from = {"labelsure": __version__, "command": context.info_name, "settings": settings}
+    return FinishedOutput(context.params["out"], {**made_from, "inputs": describe_files(inputs)})

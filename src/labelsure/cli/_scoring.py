@@ -6,46 +6,42 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import typer
 
 from labelsure._runtime.progress import ProgressBar
+from labelsure.cli import _options as opt
 from labelsure.cli._console import (
+    CHECK_FAILED,
     NOTHING_TO_DO,
     STDOUT,
     open_stdout,
     print_facts,
+    print_failure,
     print_json,
     print_notes,
     quote,
     write_page,
 )
-from labelsure.cli._options import (
-    MODELS,
-    REQUIRED,
-    Given,
-    argument,
-    choose,
-    command,
-    option,
-    output_of,
-)
+from labelsure.cli._options import MODELS, Command, app
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure.estimation._batch_estimates import Estimate
-    from labelsure.tables.estimates import FileSums
+    from labelsure._runtime.pages import Page
+    from labelsure._runtime.typing import AnyPath
+    from labelsure.tables.gate import FileEstimate
     from labelsure.tables.scoring import ScoreRun
 
 
 @contextmanager
-def watched(given: Given, inputs: list[str]) -> Iterator[tuple[list[str], ProgressBar]]:
+def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], ProgressBar]]:
     """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
     from labelsure.errors import ShiftWarning, hold_warnings
 
-    quiet = given.quiet or given.as_json
     with (
         hold_warnings(ShiftWarning),  # a shift is part of the summary
         print_notes(quiet),
@@ -67,25 +63,29 @@ def _keep_stdin(folder: Path) -> str:
     return str(path)
 
 
-WRITTEN = "id_column top sep csv_sep encoding open_cost spreadsheet_safe audit seed"
-"""Options of `score` that change what is written, as the library knows them."""
-
-
-@command(
-    f"model inputs out {WRITTEN} no_probabilities bad_rows n_jobs scheduler trust overwrite "
-    "as_json quiet",
-    group=MODELS,
-    out=option(
-        str,
-        "--out -o",
-        "A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix; - is "
-        "standard output.",
-        REQUIRED,
-    ),
-    sep=option(str, "--label-sep", "Separator of label names in one cell of CSV.", ";"),
-    seed=option(int, "--seed", "Random seed of the audit.", 0, min=0),
-)
-def score(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def score(
+    model: opt.Model,
+    inputs: opt.Inputs,
+    out: opt.ScoresOut,
+    id_column: opt.IdColumn = None,
+    top: opt.Top = 3,
+    sep: opt.WrittenSep = ";",
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    open_cost: opt.OpenCost = None,
+    spreadsheet_safe: opt.SpreadsheetSafe = False,
+    audit: opt.Audit = None,
+    seed: opt.AuditSeed = 0,
+    no_probabilities: opt.NoProbabilities = False,
+    bad_rows: opt.BadRows = None,
+    n_jobs: opt.Jobs = None,
+    scheduler: opt.Scheduler = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Predict labels for the rows of files, and say what each prediction is worth.
 
     Killed at any moment, the same command goes on where it stopped.
@@ -102,27 +102,44 @@ def score(given: Given) -> None:
     """
     from labelsure.tables.scoring import score_files
 
-    to_stdout = given.out == STDOUT
-    if given.as_json and to_stdout:
+    to_stdout = out == STDOUT
+    if as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
-    place = given.out if given.out.endswith("/") else open_stdout(given.out)
-    with watched(given, given.inputs) as (inputs, bar):
+    with watched(inputs, quiet or as_json) as (files, bar):
         run = score_files(
-            given.model,
-            inputs,
-            place,
-            probabilities=False if given.no_probabilities else None,
-            trust=given.trust or (),
+            model,
+            files,
+            out if out.endswith("/") else open_stdout(out),
+            id_column=id_column,
+            top=top,
+            probabilities=False if no_probabilities else None,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            open_cost=open_cost,
+            spreadsheet_safe=spreadsheet_safe,
+            audit=audit,
+            seed=seed,
+            bad_rows=bad_rows,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            overwrite=overwrite,
             progress=bar,
-            **choose(given, f"{WRITTEN} bad_rows n_jobs scheduler overwrite"),
         )
-    if given.as_json:
+    if as_json:
         print_json(asdict(run))
-    elif not given.quiet:
-        print_facts(_describe_run(run, given), stderr=to_stdout)
+    elif not quiet:
+        facts = [*_describe_run(run, bad_rows)]
+        if STDOUT not in (out, *inputs):
+            scored = ["--scored", out, "--out", "report.html"]
+            facts.append(("Next", quote("report", model, *inputs, *scored)))
+        if run.n_kept == run.n_parts:
+            facts.append(("", NOTHING_TO_DO))
+        print_facts(facts, stderr=to_stdout)
 
 
-def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
+def _describe_run(run: ScoreRun, bad_rows: Path | None) -> Iterator[tuple[str, str]]:
     accepted = "no target or share was set"
     if run.n_accepted is not None:
         n_referred = run.n_rows - run.n_accepted
@@ -139,133 +156,153 @@ def _describe_run(run: ScoreRun, given: Given) -> Iterator[tuple[str, str]]:
             ),
         )
     if run.n_bad:
-        yield "Bad rows", f"{run.n_bad:,} set aside in {given.bad_rows}"
+        yield "Bad rows", f"{run.n_bad:,} set aside in {bad_rows}"
     if 0 < run.n_kept < run.n_parts:
         yield "Kept", f"{run.n_kept} of {run.n_parts} parts from an earlier run"
     yield "Written to", run.out
-    if STDOUT not in (given.out, *given.inputs):
-        scored = ["--scored", given.out, "--out", "report.html"]
-        yield "Next", quote("report", given.model, *given.inputs, *scored)
-    if run.n_kept == run.n_parts:
-        yield "", NOTHING_TO_DO
 
 
-SOURCES = "id_column label_column sep csv_sep encoding"
-"""Options that say how tables and their truth are read."""
-
-
-@command(
-    f"model inputs truth level shift {SOURCES} n_jobs scheduler trust as_json quiet",
-    group=MODELS,
-    truth=option(str, "--truth", "Labels of some rows, which were drawn at random."),
-    label_column=option(str, "--label-column", "Column of label names in --truth."),
-)
-def estimate(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def estimate(
+    model: opt.Model,
+    inputs: opt.Inputs,
+    metric: opt.BatchMetric = None,
+    truth: opt.DrawnTruth = None,
+    level: opt.Level = None,
+    shift: opt.Shift = "test",
+    by_file: opt.ByFile = False,
+    fail_below: opt.FailBelow = None,
+    strict: opt.StrictGate = False,
+    fail_on_shift: opt.FailOnShift = False,
+    bad_rows: opt.BadRows = None,
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    n_jobs: opt.Jobs = None,
+    scheduler: opt.Scheduler = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
     It tests for a shift from the calibration set. If it finds one, it adds an importance-weighted
     estimate, or says that too few calibration rows resemble the input.
+
+    In a pipeline, --fail-below and --fail-on-shift set the exit code: 0 passed, 1 failed, 2 wrong
+    input. Under a shift the weighted estimate counts; without one, --fail-below fails.
 
     [bold]Examples[/bold]
 
     labelsure estimate tickets.labelsure new.csv
 
     labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
+
+    labelsure estimate tickets.labelsure week/ --metric macro-f1 --fail-below 0.6 --fail-on-shift
     """
     from labelsure.tables.estimates import sum_files
+    from labelsure.tables.gate import Gate
 
-    with watched(given, given.inputs) as (inputs, bar):
-        found = sum_files(
-            given.model,
-            inputs,
-            trust=given.trust or (),
+    gate = Gate(fail_below, strict, fail_on_shift)
+    if fail_on_shift and (truth is not None or shift != "test"):
+        raise InputError(
+            "`--fail-on-shift` needs the shift test, which `--truth` and `--shift` other than test "
+            "leave out. Drop one of them."
+        )
+    with watched(inputs, quiet or as_json) as (files, bar):
+        sums = sum_files(
+            model,
+            files,
+            metric=metric,
+            shift=shift,
+            truth=truth,
+            by_file=by_file,
+            bad_rows=bad_rows,
+            id_column=id_column,
+            label_column=label_column,
+            sep=sep,
+            csv_sep=csv_sep,
+            encoding=encoding,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            overwrite=overwrite,
             progress=bar,
-            **choose(given, f"shift truth {SOURCES} n_jobs scheduler"),
         )
-        parts = _describe(found, given.level, given.shift)
-    if given.as_json:
-        print_json(_as_json(parts))
-    elif not given.quiet:
-        print_facts(_list_estimates(parts, given))
+        found = sums.assess(level=level, shift=shift)
+        by_name = sums.assess_files(level=level, shift=shift)
+    if found.plain is None and not gate.is_set:
+        raise InputError(found.refusal)
+    failures = gate.all_failures(found, by_name)
+    if as_json:
+        values = found.to_dict() | ({"n_bad": sums.n_bad} if bad_rows else {})
+        if by_file:
+            values["files"] = [one.to_dict() for one in by_name]
+        if gate.is_set:
+            values["gate"] = {"passed": not failures, "failures": failures}
+        print_json(values)
+    elif not quiet:
+        facts = [*_list_estimates(found, by_name)]
+        if bad_rows is not None:
+            facts.append(("Bad rows", f"{sums.n_bad:,} set aside in {bad_rows}"))
+        if gate.is_set:
+            facts.append(("Gate", "failed" if failures else "passed"))
+        elif truth is None:
+            facts += _suggest_audit(model, inputs)
+        print_facts(facts)
+    if failures:
+        print_failure(f"Gate failed: {'; '.join(failures)}.")
+        raise typer.Exit(CHECK_FAILED)
 
 
-def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any]:
-    """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
-    from labelsure.errors import NotEstimableError
-
-    plain = found.estimate(level=level, shift=shift)
-    parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
-    if plain.shift is not None and plain.shift.found:
-        try:
-            parts["weighted"] = found.estimate(level=level, shift="weighted")
-        except NotEstimableError as error:
-            parts["refusal"] = str(error)
-    return parts
+def _list_estimates(found: FileEstimate, files: list[FileEstimate]) -> Iterator[tuple[str, str]]:
+    yield "Estimate", found.refusal if found.plain is None else str(found.plain)
+    yield "Shift", found.shift
+    if found.weighted is not None:
+        yield "Weighted", f"From the importance-weighted calibration set: {found.weighted}"
+    elif found.plain is not None:
+        yield "Weighted", found.refusal
+    for one in files:
+        yield one.name, f"{one.refusal if one.plain is None else one.plain}"
 
 
-def _list_estimates(parts: dict[str, Any], given: Given) -> Iterator[tuple[str, str]]:
-    from labelsure.estimation._shift import say_shift
-
-    plain: Estimate = parts["estimate"]
-    yield "Estimate", str(plain)
-    if plain.shift is not None:
-        yield "Shift", say_shift(plain.shift, "")
-    if parts["weighted"] is not None:
-        yield "Weighted", f"From the importance-weighted calibration set: {parts['weighted']}"
-    if parts["refusal"] is not None:
-        yield "Weighted", parts["refusal"]
-    if given.truth is None:
-        yield (
-            "Labels",
-            (
-                "Labels of random rows give a valid interval under any shift; rows that somebody "
-                "chose make the estimate wrong."
-            ),
-        )
-        inputs = ["INPUT" if name == STDOUT else name for name in given.inputs]
-        drawn = ["--audit", "200", "--out", "predictions.csv"]
-        yield "Next", quote("score", given.model, *inputs, *drawn)
-        yield "", quote("estimate", given.model, *inputs, "--truth", "LABELLED.csv")
+def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
+    yield (
+        "Labels",
+        "Labels of random rows give a valid interval under any shift; rows that somebody chose "
+        "make the estimate wrong.",
+    )
+    names = ["INPUT" if name == STDOUT else name for name in inputs]
+    yield "Next", quote("score", model, *names, "--audit", "200", "--out", "predictions.csv")
+    yield "", quote("estimate", model, *names, "--truth", "LABELLED.csv")
 
 
-def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
-    plain, test = parts["estimate"], parts["estimate"].shift
-    return {
-        **_plain_fields(plain),
-        "shift": None
-        if test is None
-        else {
-            "found": test.found,
-            "auc": test.auc,
-            "p_value": test.p_value,
-            "moved": test.moved.reset_index().to_dict("records"),
-        },
-        "weighted": None if parts["weighted"] is None else _plain_fields(parts["weighted"]),
-        "refusal": parts["refusal"],
-    }
-
-
-def _plain_fields(found: Estimate) -> dict[str, Any]:
-    """Return what JSON has words for: not what is missing, nor the test."""
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    del values["shift"]
-    return {name: value for name, value in values.items() if value == value}
-
-
-@command(
-    f"model inputs out scored truth {SOURCES} show title open_cost n_jobs trust overwrite as_json "
-    "quiet",
-    group=MODELS,
-    inputs=argument(list[str], "[INPUT...]", "Files or folders of rows to predict.", None),
-    out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
-    scored=option(str, "--scored", "What `score` wrote for the input, instead of scoring again."),
-    show=option(
-        str, "--show", "Columns to show on the page, with commas between; none by default."
-    ),
-    truth=option(str, "--truth", "A table of the input's true labels."),
-    label_column=option(str, "--label-column", "Column of label names in --truth."),
-)
-def report(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def report(
+    context: typer.Context,
+    model: opt.Model,
+    inputs: opt.SomeInputs = None,
+    out: opt.PageOut = Path("report.html"),
+    scored: opt.Scored = None,
+    show: opt.Show = None,
+    truth: opt.Truth = None,
+    bad_rows: opt.BadRows = None,
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    title: opt.Title = None,
+    open_cost: opt.OpenCost = None,
+    n_jobs: opt.Jobs = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Write one HTML file that shows how accurate a model and its predictions are.
 
     [bold]Examples[/bold]
@@ -276,64 +313,103 @@ def report(given: Given) -> None:
 
     labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
     """
-    if given.model.is_dir():
+    if model.is_dir():
         raise InputError(
-            f"MODEL must be a saved model, got the folder {str(given.model)!r}. A study has its "
-            "own command: `labelsure study report`."
+            f"MODEL must be a saved model, got the folder {str(model)!r}. A study has its own "
+            "command: `labelsure study report`."
         )
-    read = [given.model, *(given.inputs or []), *filter(None, (given.truth, given.scored))]
 
-    def make_page() -> tuple[Any, str]:
+    def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import report_files
 
-        with watched(given, given.inputs or []) as (inputs, bar):
+        with watched(inputs or [], quiet or as_json) as (files, bar):
             page = report_files(
-                given.model,
-                inputs,
-                show=given.show.split(",") if given.show else (),
-                trust=given.trust or (),
+                model,
+                files,
+                scored=scored,
+                truth=truth,
+                bad_rows=bad_rows,
+                label_column=label_column,
+                sep=sep,
+                csv_sep=csv_sep,
+                encoding=encoding,
+                id_column=id_column,
+                show=show.split(",") if show else (),
+                title=title,
+                open_cost=open_cost,
+                n_jobs=n_jobs,
+                trust=trust or (),
+                overwrite=overwrite,
                 progress=bar,
-                **choose(given, f"scored truth {SOURCES} title open_cost n_jobs"),
             )
         return page, page.data["alert"] or page.data["answer"][0]
 
-    write_page(given, output_of("report", given, read), read, make_page, name="Summary")
+    read: list[AnyPath] = [model, *(inputs or []), *filter(None, (truth, scored))]
+    write_page(context, read, make_page, "Summary")
 
 
-@command(
-    f"model inputs out time every truth drawn bound {SOURCES} title trust overwrite as_json quiet",
-    group=MODELS,
-    out=option(Path, "--out -o", "The HTML file to write.", Path("monitor.html")),
-    time=option(str, "--time", "The column of dates.", REQUIRED),
-    every=option(str, "--every", "Chunks: D, W-MON, MS or another frequency of pandas.", "W-MON"),
-    truth=option(str, "--truth", "Labels of rows that were drawn at random, with --id."),
-    drawn=option(float, "--drawn", "Probability with which a row was drawn.", min=0, max=1),
-    bound=option(float, "--bound", "Lowest acceptable mean metric; from calibration by default."),
-)
-def monitor(given: Given) -> None:
+@app.command(cls=Command, rich_help_panel=MODELS)
+def monitor(
+    context: typer.Context,
+    model: opt.Model,
+    inputs: opt.Inputs,
+    time: opt.Time = None,
+    time_format: opt.TimeFormat = None,
+    out: opt.PageOut = Path("monitor.html"),
+    every: opt.Every = None,
+    truth: opt.MonitorTruth = None,
+    drawn: opt.Drawn = None,
+    bound: opt.Bound = None,
+    bad_rows: opt.BadRows = None,
+    id_column: opt.IdColumn = None,
+    label_column: opt.TruthColumn = None,
+    sep: opt.Sep = None,
+    csv_sep: opt.CsvSep = None,
+    encoding: opt.Encoding = None,
+    title: opt.Title = None,
+    trust: opt.Trust = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Watch a model over time: estimates by chunk, and alarms that are valid at every time.
 
+    Chunks are weeks or other periods of --time; without it, files in the order of their names.
     Give all rows from the beginning each time. A stream that does not change ever raises an alarm
     with a probability of at most 5%.
 
     [bold]Examples[/bold]
 
-    labelsure monitor tickets.labelsure tickets/*.csv --time received --every W-MON
+    labelsure monitor tickets.labelsure weeks/*.csv
+
+    labelsure monitor tickets.labelsure all.csv --time received --time-format %d.%m.%Y
 
     labelsure monitor tickets.labelsure all.csv --time received --truth audit.csv --id ticket --drawn 0.05
     """  # noqa: E501, a command stands on one line
-    read = [given.model, *given.inputs, *([given.truth] if given.truth else [])]
 
-    def make_page() -> tuple[Any, str]:
+    def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import monitor_files
 
-        with watched(given, given.inputs) as (inputs, _):
+        with watched(inputs, quiet or as_json) as (files, _):
             table = monitor_files(
-                given.model,
-                inputs,
-                trust=given.trust or (),
-                **choose(given, f"time every truth drawn bound {SOURCES}"),
+                model,
+                files,
+                time=time,
+                time_format=time_format,
+                every=every,
+                truth=truth,
+                drawn=drawn,
+                bound=bound,
+                bad_rows=bad_rows,
+                id_column=id_column,
+                label_column=label_column,
+                sep=sep,
+                csv_sep=csv_sep,
+                encoding=encoding,
+                trust=trust or (),
+                overwrite=overwrite,
             )
-        return table.report(**({"title": given.title} if given.title else {})), str(table)
+        return table.report(**({"title": title} if title else {})), str(table)
 
-    write_page(given, output_of("monitor", given, read), read, make_page, "Alert")
+    read: list[AnyPath] = [model, *inputs, *([truth] if truth else [])]
+    write_page(context, read, make_page, "Alert")

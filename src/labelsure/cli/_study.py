@@ -9,6 +9,7 @@ import typer
 
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.storage import first_line
+from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     CELLS_FAILED,
     CHECK_FAILED,
@@ -21,16 +22,7 @@ from labelsure.cli._console import (
     refuse_stdout,
     write_page,
 )
-from labelsure.cli._options import (
-    REQUIRED,
-    RESEARCH,
-    Given,
-    app,
-    argument,
-    command,
-    option,
-    output_of,
-)
+from labelsure.cli._options import RESEARCH, Command, app
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,19 +60,19 @@ class CellLines(ProgressBar):
             self.note(f"{counted} {event.cell} {event.seconds:.1f} s{failed}")
 
 
-@command(
-    "plan out data_dir n_jobs scheduler repeats trust_imports overwrite as_json quiet",
-    below=study_app,
-    plan=argument(
-        str,
-        "PLAN",
-        "embedded, wide, quick, paper, paper-lasso, paper-lasso-cv or paper-standardised, or a "
-        "TOML file.",
-        "embedded",
-    ),
-    out=option(Path, "--out -o", "The run folder; the same one again goes on.", REQUIRED),
-)
-def run(given: Given) -> None:
+@study_app.command(cls=Command)
+def run(
+    out: opt.RunOut,
+    plan: opt.PlanName = "embedded",
+    data_dir: opt.DataDir = None,
+    n_jobs: opt.Jobs = None,
+    scheduler: opt.Scheduler = None,
+    repeats: opt.Repeats = None,
+    trust_imports: opt.TrustImports = False,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
 
     [bold]Examples[/bold]
@@ -95,34 +87,38 @@ def run(given: Given) -> None:
     from labelsure.study.report import write_report
     from labelsure.study.run import RunFolder, run_study
 
-    chosen = load_plan(given.plan, trust_imports=given.trust_imports)
-    if given.repeats is not None:
-        chosen = chosen.with_repeats(given.repeats)
-    folder = RunFolder(refuse_stdout(given.out))
-    if not given.overwrite:
+    chosen = load_plan(plan, trust_imports=trust_imports)
+    if repeats is not None:
+        chosen = chosen.with_repeats(repeats)
+    folder = RunFolder(refuse_stdout(out))
+    if not overwrite:
         folder.refuse_other_plan(chosen)
-    quiet = given.quiet or given.as_json
-    with folder.locked(), CellLines("cells", quiet=quiet, logs=True) as lines:
+    with folder.locked(), CellLines("cells", quiet=quiet or as_json, logs=True) as lines:
         done = run_study(
             chosen,
             folder,
-            data_dir=given.data_dir,
-            n_jobs=given.n_jobs,
-            scheduler=given.scheduler,
+            data_dir=data_dir,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
             progress=lines.draw,
         )
         if len(done.scores):
             lines.note("Writing tables and figures")
-            write_report(done, n_jobs=given.n_jobs)
-    if given.as_json:
+            write_report(done, n_jobs=n_jobs)
+    if as_json:
         print_json(_as_dict(done))
-    elif not given.quiet:
+    elif not quiet:
         _print_summary(done)
     raise typer.Exit(CELLS_FAILED if done.failures else FINE)
 
 
-@command("folder strict n_jobs as_json", below=study_app)
-def check(given: Given) -> None:
+@study_app.command(cls=Command)
+def check(
+    folder: opt.RunDir,
+    strict: opt.StrictCheck = False,
+    n_jobs: opt.Jobs = None,
+    as_json: opt.AsJson = False,
+) -> None:
     """Compare a run with the paper: every published number, and a verdict for each conclusion.
 
     [bold]Examples[/bold]
@@ -133,20 +129,24 @@ def check(given: Given) -> None:
     """
     from labelsure.study.paper import check_against_paper
 
-    found = check_against_paper(given.folder, n_jobs=given.n_jobs)
-    if given.as_json:
+    found = check_against_paper(folder, n_jobs=n_jobs)
+    if as_json:
         print_json(found.to_dict())
     else:
         print(found.to_markdown())
-    raise typer.Exit(CHECK_FAILED if given.strict and found.misses else FINE)
+    raise typer.Exit(CHECK_FAILED if strict and found.misses else FINE)
 
 
-@command(
-    "folder out n_jobs overwrite as_json quiet",
-    below=study_app,
-    out=option(Path, "--out -o", "The HTML file to write.", Path("report.html")),
-)
-def report(given: Given) -> None:
+@study_app.command(cls=Command)
+def report(
+    context: typer.Context,
+    folder: opt.RunDir,
+    out: opt.PageOut = Path("report.html"),
+    n_jobs: opt.Jobs = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.AsJson = False,
+    quiet: opt.Quiet = False,
+) -> None:
     """Write one HTML file that shows what a study found.
 
     [bold]Example[/bold]
@@ -156,11 +156,9 @@ def report(given: Given) -> None:
     from labelsure.study.report import make_study_page
 
     names = ("plan.toml", "scores.parquet", "features.parquet")
-    output = output_of("study report", given, [given.folder / name for name in names])
-    read = sorted(given.folder.rglob("*.*"))  # a page may stand beside the files of a run
-    write_page(
-        given, output, read, lambda: (make_study_page(given.folder, n_jobs=given.n_jobs), "")
-    )
+    files = [folder / name for name in names]
+    read = sorted(folder.rglob("*.*"))  # a page may stand beside the files of a run
+    write_page(context, files, lambda: (make_study_page(folder, n_jobs=n_jobs), ""), read=read)
 
 
 def _as_dict(run: StudyRun) -> dict[str, Any]:

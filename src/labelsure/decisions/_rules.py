@@ -22,8 +22,9 @@ from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
 from labelsure.errors import InputError, TooLargeError
+from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import NamedLabelsets
-from labelsure.labelsets.rows import OPEN, make_sparse, to_names
+from labelsure.labelsets.rows import OPEN, make_sparse
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,
@@ -85,7 +86,7 @@ class Decisions(NamedLabelsets):
         """
         frame = super().to_frame(sep=sep).assign(gap=self.gap)
         if self.abstentions is not None:
-            frame["open"] = to_names(self.abstentions.is_open, self.label_names, sep)
+            frame["open"] = name_rows(self.abstentions.is_open, self.label_names, sep)
         return frame
 
 

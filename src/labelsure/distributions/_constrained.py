@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
+from typing import Self
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.special import logit
 
 from labelsure._runtime.limits import CHEAP_DENSE_LABELS
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import Chain, LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._rule_trellis import make_rule_trellis
+from labelsure.distributions._rule_trellis import EffectiveOdds, make_rule_trellis
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions._valid_labelsets import ValidLabelsets
 from labelsure.errors import InputError, TooLargeError, warn
@@ -43,6 +44,17 @@ probability of at most L exp(-40)."""
 def list_valid(rules: LabelRules) -> Labelsets | None:
     """All valid labelsets, (V, L); None where they are too many or rules form a large trellis."""
     return rules.valid_labelsets(LISTED)
+
+
+def log_likelihood(rules: LabelRules, Y: Labelsets, logits: Floats) -> tuple[Floats, Floats]:
+    """Log-probability of labelsets under `constrain_logits`, (n,), and its gradient, (n, L)."""
+    listed = list_valid(rules)
+    is_forest = max(map(len, rules.parents)) <= 1
+    if rules.families is not None and (is_forest or listed is None):
+        odds = EffectiveOdds.of(rules.families, logits)
+        return odds.log_prob(Y), odds.gradient(Y)
+    dist = constrain_logits(logits, rules)
+    return dist._log_prob(Y), Y - dist._marginals()
 
 
 @singledispatch
@@ -142,12 +154,11 @@ def _constrain_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribu
 
 @constrain.register
 def _constrain_chains(dist: ChainMixture, rules: LabelRules) -> LabelsetDistribution:
-    for group in rules.groups:
-        if group.required and any(rules.parents[j] for j in group.members):
-            raise InputError(
-                "`exactly_one` must be a group of labels without parents for chains, got "
-                f"{len(group.members)} labels below another one. Use `exclusive`."
-            )
+    if rules.has_nested_choice:
+        raise InputError(
+            "`exactly_one` must be a group of labels without parents for chains, got labels below "
+            "another one. Use `exclusive`."
+        )
     return dist._with_parts([link(chain, rules) for chain in dist._parts], dist._shares, len(dist))
 
 
@@ -192,6 +203,12 @@ class HardLinks:
             completes,
         )
 
+    def leave_open(self, Y: Labelsets) -> Mask:
+        """Whether the earlier positions of a labelset force no value, (n, L), parents first."""
+        has = Y.astype(np.int32)
+        forced = (1 - has) @ self.needs.T + has @ self.excludes.T > 0
+        return ~forced & ~self.completes.any(axis=1)
+
 
 def _drop_covered(links: Mask, covers: Mask) -> Mask:
     """Links of a position to earlier ones, without those that another link of it covers."""
@@ -206,7 +223,7 @@ def link(chain: Chain, rules: LabelRules) -> Chain:
     """
     links = HardLinks.of(rules, chain.order)
     if isinstance(chain, LinearChain):
-        return _link_linear(chain, links)
+        return LinkedChain(chain, links)
 
     def conditional(position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         before, p = prefixes > 0, chain.conditional(position, rows, prefixes)
@@ -220,9 +237,38 @@ def link(chain: Chain, rules: LabelRules) -> Chain:
     return PrefixChain(chain.order, conditional, chain.n_samples)
 
 
-def _link_linear(chain: LinearChain, links: HardLinks) -> LinearChain:
-    bound = CERTAIN + chain.largest_logit
-    is_last = np.asarray(links.completes.any(axis=1))
-    base = chain.base + bound * (is_last * 1.0 - links.needs.sum(axis=1))
-    change = links.needs + links.follows * 1.0 - links.excludes * (1.0 + is_last)[:, np.newaxis]
-    return LinearChain(chain.order, base, chain.weights + bound * change)
+class LinkedChain(LinearChain):
+    """Linear chain that obeys rules: a link adds log-odds beyond all others.
+
+    Parameters
+    ----------
+    free
+        The chain without the rules.
+    links
+        The rules between its positions.
+    """
+
+    def __init__(self, free: LinearChain, links: HardLinks) -> None:
+        self._free, self._hard = free, links
+        self._largest = free.largest_logit
+        bound = CERTAIN + 2 * self._largest
+        is_last = np.asarray(links.completes.any(axis=1))
+        base = free.base + bound * (is_last * 1.0 - links.needs.sum(axis=1))
+        change = links.needs + links.follows * 1.0 - links.excludes * (1.0 + is_last)[:, np.newaxis]
+        super().__init__(free.order, base, free.weights + bound * change)
+
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+        taken = super().take(rows)
+        taken._free = self._free.take(rows)
+        return taken
+
+    def temper(self, temperature: float) -> LinkedChain:
+        """Return the tempered chain under the same rules, which no temperature weakens."""
+        return LinkedChain(self._free.temper(temperature), self._hard)
+
+    def link_logits(self, Y: Labelsets) -> Floats:
+        """Return the log-odds of each label's value, given those before it; infinite by rules."""
+        logits = super().link_logits(Y)
+        is_forced = np.abs(logits) >= CERTAIN + self._largest
+        return np.where(is_forced, np.copysign(np.inf, logits), logits)

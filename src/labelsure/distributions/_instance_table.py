@@ -17,8 +17,9 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
+from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names, to_names
+from labelsure.labelsets.rows import show_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,9 +62,9 @@ def make_table(
     check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
-        return to_names(labelsets, dist.label_names, sep)
+        return name_rows(labelsets, dist.label_names, sep)
 
-    columns = {"predicted": named(Y_pred), "probability": np.exp(dist.log_prob(Y_pred)), **known}
+    columns = {"predicted": named(Y_pred), "probability": np.exp(dist._log_prob(Y_pred)), **known}
     if n_top:
         top = dist.top(n_top)
         for i in range(n_top):
@@ -100,12 +101,12 @@ def plot_instance(
     one, place = dist[row], None
     top = one.top(n_top)
     labelsets, probabilities = (
-        list(to_names(top.labelsets[0], one.label_names)),
+        list(name_rows(top.labelsets[0], one.label_names)),
         top.probabilities[0],
     )
     if Y_pred is not None:
         own = Y_pred[[row]]
-        (predicted,) = to_names(own, one.label_names)
+        (predicted,) = name_rows(own, one.label_names)
         if predicted not in labelsets:
             labelsets.append(predicted)
             probabilities = np.append(probabilities, np.exp(one.log_prob(own)))

@@ -18,7 +18,6 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
 from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, Votes
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
@@ -151,7 +150,7 @@ class SmoothedTable(Mixture):
     table
         A `LabelsetTable`.
     rest
-        `IndependentLabels` of the same instances and labels.
+        `IndependentLabels` of the same instances and labels, also restricted to valid labelsets.
     share
         Above 0 and at most 1: how much of the probability is that of `rest`, for all instances or
         (n,) for each of them.
@@ -165,13 +164,11 @@ class SmoothedTable(Mixture):
     array([[0.005, 0.245, 0.015, 0.735]])
     """
 
-    def __init__(self, table: LabelsetTable, rest: IndependentLabels, share: Any) -> None:
-        for name, given, kind in (
-            ("table", table, LabelsetTable),
-            ("rest", rest, IndependentLabels),
-        ):
-            if not isinstance(given, kind):
-                raise InputError(f"`{name}` must be a {kind.__name__}, got {type(given).__name__}.")
+    def __init__(self, table: LabelsetTable, rest: LabelsetDistribution, share: Any) -> None:
+        if not isinstance(table, LabelsetTable):
+            raise InputError(f"`table` must be a LabelsetTable, got {type(table).__name__}.")
+        if not rest._is_independent and rest.rules is None:
+            raise InputError(f"`rest` must be IndependentLabels, got {type(rest).__name__}.")
         if (len(table), table.n_labels) != (len(rest), rest.n_labels):
             raise InputError(
                 "`table` and `rest` must have the same instances and labels, got "
@@ -193,7 +190,7 @@ class SmoothedTable(Mixture):
         return self._parts[0]
 
     @property
-    def _rest(self) -> IndependentLabels:
+    def _rest(self) -> LabelsetDistribution:
         return self._parts[1]
 
     @property

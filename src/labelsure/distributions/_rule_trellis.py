@@ -20,7 +20,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
@@ -192,7 +191,7 @@ class EffectiveOdds:
         log_factors = np.empty((len(logits), len(families)))
         for i in reversed(range(len(families))):
             members, parents, required = families[i]
-            factor = logsumexp(log_odds[:, members], axis=1)
+            factor = np.logaddexp.reduce(log_odds[:, members], axis=1)
             log_factors[:, i] = factor if required else np.logaddexp(0.0, factor)
             for parent in parents:
                 log_odds[:, parent] += log_factors[:, i] / len(parents)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._constrained import constrain
@@ -36,7 +38,7 @@ class LabelConstraints:
         DataFrame or the path of a CSV file with the columns "child" and "parent" (of other names:
         the first two), or a graph whose `edges` go from parent to child, as of networkx. Parents
         that are not among a model's labels are skipped: a label then implies the next ancestors
-        that are.
+        that are. So are children, unless a dict names them.
     exclusive
         Groups of labels of which at most one is true.
     exactly_one
@@ -78,17 +80,25 @@ class LabelConstraints:
         exactly_one: Iterable[Iterable[Any]] = (),
     ) -> None:
         self.parents = _read_parents(parents)
+        self.is_whole = not isinstance(parents, Mapping)
         self.exclusive = _read_groups(exclusive, "exclusive")
         self.exactly_one = _read_groups(exactly_one, "exactly_one")
         _refuse_cycles(self.parents)
 
     def __repr__(self) -> str:
-        return (
-            f"LabelConstraints({sum(map(len, self.parents.values()))} parents, "
-            f"{len(self.exclusive)} exclusive groups, {len(self.exactly_one)} exactly-one groups)"
-        )
+        return f"LabelConstraints({self.words})"
 
-    def bind(self, label_names: LabelNames, n_labels: int | None = None) -> LabelRules:
+    @property
+    def words(self) -> str:
+        """How many rules of each kind there are."""
+        found = {
+            "parent": sum(map(len, self.parents.values())),
+            "exclusive group": len(self.exclusive),
+            "exactly-one group": len(self.exactly_one),
+        }
+        return ", ".join(count(number, name) for name, number in found.items() if number) or "none"
+
+    def bind(self, label_names: LabelNames, n_labels: int) -> LabelRules:
         """Return the rules among given labels, by position.
 
         Parameters
@@ -96,36 +106,9 @@ class LabelConstraints:
         label_names
             The labels in the order of the columns; None where rules name positions.
         n_labels
-            The number of labels, where they have no names.
+            The number of labels.
         """
-        names = tuple(map(str, range(n_labels or 0))) if label_names is None else label_names
-        position = {name: j for j, name in enumerate(names)}
-        above_any = {parent for some in self.parents.values() for parent in some}
-        for child in self.parents:
-            if child not in position and child not in above_any:
-                raise unknown_name("label in `parents`:", child, position)
-        if self.parents and not (position.keys() & (self.parents.keys() | above_any)):
-            raise InputError(
-                f"`parents` must name some of the labels {list_some(names)}, got "
-                f"{list_some(list(self.parents))}."
-            )
-        parents = [
-            [position[name] for name in _next_listed(self.parents, name, position)]
-            for name in names
-        ]
-        groups = []
-        for which, given, required in (
-            ("exclusive", self.exclusive, False),
-            ("exactly_one", self.exactly_one, True),
-        ):
-            for members in given:
-                for name in members:
-                    if name not in position:
-                        raise unknown_name(f"label in `{which}`:", name, position)
-                groups.append(Group(tuple(position[name] for name in members), required))
-        rules = LabelRules.reduced(parents, groups)
-        _refuse_contradictions(rules, names)
-        return rules
+        return _bind(self, label_names, n_labels)
 
     def check(self, Y: Any, label_names: Iterable[Any] | None = None) -> pd.DataFrame:
         """Return the rules that labelsets break, a row for each rule and labelset.
@@ -189,6 +172,38 @@ class LabelConstraints:
     def _read(self, Y: Any, label_names: Iterable[Any] | None) -> tuple[NamedLabelsets, LabelRules]:
         given = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
         return given, self.bind(given.label_names, given.n_labels)
+
+
+@lru_cache(maxsize=16)
+def _bind(constraints: LabelConstraints, label_names: LabelNames, n_labels: int) -> LabelRules:
+    names = tuple(map(str, range(n_labels))) if label_names is None else label_names
+    position = {name: j for j, name in enumerate(names)}
+    above_any = {parent for some in constraints.parents.values() for parent in some}
+    for child in () if constraints.is_whole else constraints.parents:
+        if child not in position and child not in above_any:
+            raise unknown_name("label in `parents`:", child, position)
+    if constraints.parents and not (position.keys() & (constraints.parents.keys() | above_any)):
+        raise InputError(
+            f"`parents` must name some of the labels {list_some(names)}, got "
+            f"{list_some(list(constraints.parents))}."
+        )
+    parents = [
+        [position[name] for name in _next_listed(constraints.parents, name, position)]
+        for name in names
+    ]
+    groups = []
+    for which, given, required in (
+        ("exclusive", constraints.exclusive, False),
+        ("exactly_one", constraints.exactly_one, True),
+    ):
+        for members in given:
+            for name in members:
+                if name not in position:
+                    raise unknown_name(f"label in `{which}`:", name, position)
+            groups.append(Group(tuple(position[name] for name in members), required))
+    rules = LabelRules.reduced(parents, groups)
+    _refuse_contradictions(rules, names)
+    return rules
 
 
 def constrain_named(dist: LabelsetDistribution, rules: LabelRules) -> LabelsetDistribution:

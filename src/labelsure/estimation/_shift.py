@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, ndtr, stdtrit
-from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
@@ -317,6 +316,8 @@ def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
 
     Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
     """
+    from scipy.stats import rankdata  # slow to import
+
     n, n_all = len(rows), len(estimated)
     ranks = rankdata(estimated) / n_all
     excess = float((ranks[rows] - ranks.mean()).sum())

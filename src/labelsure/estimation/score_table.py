@@ -33,6 +33,7 @@ from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
     Counts,
+    Metric,
     MetricLike,
     check_metrics,
     counts,
@@ -175,10 +176,20 @@ class ScoreTable:
             means "mode" where they are the mode, and "given" otherwise.
         """
         chosen = check_metrics(list(METRICS) if metrics is None else metrics)
-        if Y_pred is not None:
-            Y_pred = dist.align(Y_pred, "Y_pred")
-        if Y_true is not None:
-            Y_true = dist.align(Y_true, "Y_true")
+        decisions = None if Y_pred is None else dist.align(Y_pred, "Y_pred")
+        truth = None if Y_true is None else dist.align(Y_true, "Y_true")
+        return cls._of_aligned(dist, truth, decisions, chosen, decision_rule)
+
+    @classmethod
+    def _of_aligned(
+        cls,
+        dist: LabelsetDistribution,
+        Y_true: Labelsets | None,
+        Y_pred: Labelsets | None,
+        chosen: Sequence[Metric],
+        decision_rule: str | None,
+    ) -> Self:
+        """Table of predictions whose arguments are checked and in the order of the batch."""
         summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
         columns: dict[str, NDArray[Any]] = {

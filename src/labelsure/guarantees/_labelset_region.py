@@ -21,6 +21,7 @@ from labelsure.distributions._base import LabelsetDistribution, check_distributi
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 from labelsure.guarantees._policy import (
     check_groups,
@@ -310,10 +311,13 @@ def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
     """Return (1 - share) times the votes plus `share` times independent labels.
 
     These have the marginals of the votes, drawn to 1/2 by the same share: a label that nobody voted
-    for is not impossible either.
+    for is not impossible either. Rules of the votes restrict them.
     """
     drawn = (1 - share) * votes.marginals() + share / 2
-    return SmoothedTable(votes, IndependentLabels(drawn, votes.label_names), share)
+    rest: LabelsetDistribution = IndependentLabels(drawn, votes.label_names)
+    if votes.rules is not None:
+        rest = constrain_named(rest, votes.rules)
+    return SmoothedTable(votes, rest, share)
 
 
 class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]

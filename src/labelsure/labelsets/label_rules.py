@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,16 @@ class LabelRules:
         """The number of labels, L."""
         return len(self.parents)
 
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """Pairs of a label and one of its parents."""
+        return [(j, parent) for j, parents in enumerate(self.parents) for parent in parents]
+
+    @property
+    def has_nested_choice(self) -> bool:
+        """Whether exactly one label of a group below parents must be true."""
+        return any(group.required and self.parents[group.members[0]] for group in self.groups)
+
     @cached_property
     def families(self) -> list[Family] | None:
         """All families, parents first, members with few labels below them first.
@@ -116,8 +126,7 @@ class LabelRules:
     @cached_property
     def implied(self) -> csr_array:
         """(L, L) ones in row j for label j and all its ancestors."""
-        children = np.repeat(np.arange(self.n_labels), [len(some) for some in self.parents])
-        parents = np.fromiter(chain.from_iterable(self.parents), dtype=np.intp)
+        children, parents = np.array(self.edges, dtype=np.intp).reshape(-1, 2).T
         closure = csr_array(
             (np.ones(len(parents), dtype=np.int32), (children, parents)),
             shape=(self.n_labels, self.n_labels),
@@ -149,25 +158,32 @@ class LabelRules:
 
     def breaches(self, Y: Labelsets) -> Iterator[Breach]:
         """Rules that some labelsets break, and the rows that do."""
-        has = [np.asarray(column).ravel() > 0 for column in _columns(Y)]
-        for j, parents in enumerate(self.parents):
-            for parent in parents:
-                yield Breach(has[j] & ~has[parent], (j, parent), "parent")
+        columns = csc_array(Y, dtype=np.int32)
+        children, parents = np.array(self.edges, dtype=np.intp).reshape(-1, 2).T
+        broken = csc_array(columns[:, children] > columns[:, parents])
+        for edge in np.flatnonzero(broken.count_nonzero(axis=0)).tolist():
+            yield Breach(broken[:, [edge]].toarray().ravel(), self.edges[edge], "parent")
         for group in self.groups:
-            n_true = np.sum([has[j] for j in group.members], axis=0)
+            n_true = np.asarray(columns[:, list(group.members)].sum(axis=1))
             yield Breach(n_true > 1, group.members, "exclusive")
             if group.required:
-                open_rows = np.ones(len(n_true), dtype=bool)
-                for parent in self._common_parents(group):
-                    open_rows &= has[parent]
-                yield Breach((n_true == 0) & open_rows, group.members, "required")
+                lacking = (n_true == 0) & self._is_open(columns, group)
+                yield Breach(lacking, group.members, "required")
 
     def is_valid(self, Y: Labelsets) -> Mask:
         """Whether a labelset breaks no rule, (n,)."""
-        valid = np.ones(Y.shape[0], dtype=bool)
-        for breach in self.breaches(Y):
-            valid &= ~breach.rows
-        return valid
+        rows = csr_array(Y, dtype=np.int32)
+        valid = (rows @ self.implied).count_nonzero(axis=1) == rows.sum(axis=1)
+        for group in self.groups:
+            n_true = np.asarray(rows[:, list(group.members)].sum(axis=1))
+            needs_one = group.required & self._is_open(rows, group)
+            valid &= (n_true == 1) | ((n_true == 0) & ~needs_one)
+        return np.asarray(valid)
+
+    def _is_open(self, Y: Labelsets, group: Group) -> Mask:
+        """Whether a labelset has the common parents of a group, (n,)."""
+        parents = list(self._common_parents(group))
+        return np.asarray(Y[:, parents].sum(axis=1)) == len(parents)
 
     def valid_labelsets(self, most: int) -> Labelsets | None:
         """All valid labelsets, (V, L), in the order of their codes; None where V > most."""
@@ -193,9 +209,3 @@ class LabelRules:
         """Parents that all members of a group share; none where they have different ones."""
         all_parents = {self.parents[j] for j in group.members}
         return next(iter(all_parents)) if len(all_parents) == 1 else ()
-
-
-def _columns(Y: Labelsets) -> Iterator[NDArray[np.int8]]:
-    columns: Any = csc_array(Y) if is_sparse(Y) else Y
-    for j in range(Y.shape[1]):
-        yield columns[:, [j]].toarray() if is_sparse(Y) else columns[:, j]

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.errors import InputError
 from labelsure.labelsets.counts import count_labels
 from labelsure.labelsets.label_names import check_label_names, show_names
@@ -39,7 +39,11 @@ def to_names(
     ['cat;dog']
     """
     rows = read_rows(Y)
-    names = check_label_names(label_names, rows.shape[1])
+    return name_rows(rows, check_label_names(label_names, rows.shape[1]), sep)
+
+
+def name_rows(rows: NDArray[Any], names: LabelNames, sep: str | None = None) -> list[Any]:
+    """Names of the labels that are set in checked rows."""
     named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
     found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
     return found if sep is None else [sep.join(labels) for labels in found]

@@ -21,7 +21,7 @@ from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Ro
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_masked
 from labelsure.labelsets.label_names import check_label_names
-from labelsure.labelsets.lists import from_indices, to_names
+from labelsure.labelsets.lists import from_indices, name_rows
 from labelsure.labelsets.reading import check_shape, read_rows
 from labelsure.labelsets.sparse import is_sparse, make_sparse
 
@@ -114,7 +114,7 @@ class NamedLabelsets:
         import pandas as pd
 
         check_sep(sep, self.label_names)
-        named = to_names(self.labelsets, self.label_names, sep)
+        named = name_rows(self.labelsets, self.label_names, sep)
         index = pd.RangeIndex(len(self)) if self.index is None else self.index
         return pd.DataFrame({"labels": named}).set_axis(index)
 

@@ -13,7 +13,7 @@ from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, M
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.label_names import check_label_names
-from labelsure.labelsets.lists import to_names
+from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import (
     align_labelsets,
     check_sep,
@@ -110,17 +110,17 @@ class PartialLabelsets:
     @property
     def certain(self) -> list[tuple[str, ...]]:
         """The names of the labels that are certain to be there, for each instance."""
-        return to_names(self.is_certain, self.label_names)
+        return name_rows(self.is_certain, self.label_names)
 
     @property
     def possible(self) -> list[tuple[str, ...]]:
         """The names of the labels that are certain or open, for each instance."""
-        return to_names(self.is_possible, self.label_names)
+        return name_rows(self.is_possible, self.label_names)
 
     @property
     def open(self) -> list[tuple[str, ...]]:
         """The names of the labels that are open, for each instance."""
-        return to_names(self.is_open, self.label_names)
+        return name_rows(self.is_open, self.label_names)
 
     @property
     def n_open(self) -> Integers:
@@ -249,7 +249,7 @@ class PartialLabelsets:
         check_sep(sep, self.label_names)
         shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
         columns: dict[str, Any] = {
-            name: to_names(mask, self.label_names, sep) for name, mask in shown.items()
+            name: name_rows(mask, self.label_names, sep) for name, mask in shown.items()
         }
         if self.gap is not None:
             columns["gap"] = self.gap

@@ -18,7 +18,7 @@ from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import keep_marginals
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import to_names
+from labelsure.labelsets.lists import name_rows
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+
+OUTSIDE = "input outside calibration data"
+"""Why a row is referred whatever its score; the column follows."""
 
 BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason", "region", "own")
 
@@ -132,7 +135,7 @@ class Assessment:
             "reason": self.reason,
         }
         if self.own is not None:
-            known["own_predicted"] = to_names(self.own, self.distribution.label_names, sep)
+            known["own_predicted"] = name_rows(self.own, self.distribution.label_names, sep)
         if self.region is not None:
             names = self.region.to_frame(sep=sep, count=False)
             known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
@@ -199,11 +202,21 @@ def estimate_rows(
 
 
 def assess_rows(
-    fitted: Fitted, rows: RowEstimates, X: Any = None, *, tests_shift: bool = False
+    fitted: Fitted,
+    predictions: Predictions,
+    rows: RowEstimates,
+    X: Any = None,
+    *,
+    tests_shift: bool = False,
 ) -> Assessment:
     """Assessment of rows; of X, where the model's own `predict` is to be shown."""
     estimator, policy, dist = fitted.accuracy_estimator, fitted.policy, rows.table.distribution
     accepted = None if policy is None else policy.accept(rows.accuracy)
+    reasons = _give_reasons(policy, accepted, len(dist))
+    if predictions.outside is not None:
+        referred = predictions.outside.astype(bool)
+        reasons[referred] = f"{OUTSIDE}: " + predictions.outside[referred]
+        accepted = None if accepted is None else accepted & ~referred
     shows_region = fitted.region is not None and fitted.shows_region
     test, untested = None, ""
     if tests_shift:
@@ -216,14 +229,19 @@ def assess_rows(
         rows.accuracy,
         rows.table.expected(estimator.metric, estimator.empty),
         accepted,
-        _give_reasons(policy, accepted, len(dist)),
+        reasons,
         fitted.find_region().predict(dist) if shows_region else None,
         test,
         untested,
-        fitted.predictor.rule.title,
+        fitted.predictor.judged,
         fitted.metric.title,
         fitted.predictor.predict_own(X) if fitted.comparison.differs and X is not None else None,
     )
+
+
+def is_outside(reasons: NDArray[Any]) -> Mask:
+    """Which rows are referred because their input is outside of the ranges, (n,)."""
+    return np.array([str(reason).startswith(OUTSIDE) for reason in reasons], dtype=bool)
 
 
 def _give_reasons(

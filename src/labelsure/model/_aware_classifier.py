@@ -29,9 +29,10 @@ from labelsure._runtime.typing import Floats, LabelNames, Mask
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor, weighted_mean
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, hold_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
@@ -133,6 +134,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         held-out truths and decisions do not become less accurate. None: no recalibration. Or an
         unfitted recalibration such as `TemperatureScaling()`. Policy and region never use the rows
         that it was fitted to.
+    check_inputs
+        Whether rows are referred, whatever their score, if a number lies far outside of its
+        column's range in the rows of `fit` (about one ordinary row in 200 does, at most).
+    constraints
+        `LabelConstraints`: every prediction then obeys them, by a `ConstrainedCalibration`, which
+        takes the place of the recalibration.
     empty
         Value of Jaccard and F1 for two empty labelsets.
     n_jobs
@@ -220,6 +227,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         cv: Any = HELD_OUT,
         decision: Any = "best",
         recalibration: Any = "auto",
+        check_inputs: bool = True,
+        constraints: LabelConstraints | None = None,
         empty: float = 1.0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -235,6 +244,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.cv = cv
         self.decision = decision
         self.recalibration = recalibration
+        self.check_inputs = check_inputs
+        self.constraints = constraints
         self.empty = empty
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -274,11 +285,18 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
         self._check_parameters(decides=Y_pred is None)
+        if groups is not None and self.share is not None:
+            raise InputError(
+                "`share` needs independent rows, whose order statistics have a known distribution, "
+                "got `groups`. Use a target."
+            )
         params = self._route({"sample_weight": sample_weight, **params})
         estimator = self._new_estimator()
         data = TrainingData.read(
             X, y, estimator, self._requirements(), params, groups=groups, Y_pred=Y_pred
         )
+        if isinstance(recalibration := self._recalibration(), Recalibration):
+            recalibration.check_truth(data.Y, data.labels.names)
         calibration = self._make_calibration(data, estimator)
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             calibrated = calibration.calibrate(data)
@@ -299,8 +317,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.empty,
             self.cv,
             make_rule(self.decision, self.metric, self.empty, data.Y, given=given),
-            self.recalibration,
+            self._recalibration(),
             splits=self._make_policy() is not None and self.guarantee == "exact",
+            check_inputs=self.check_inputs,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             log=self._log,
@@ -330,7 +349,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 scores = estimator.compare_estimates()[0]
             else:
                 scores = estimator.predict(for_policy)
-            policy.fit(scores, realised, clusters=for_policy.clusters)
+            # Rows outside are never accepted, so that what is proved is proved for the others.
+            inside, clusters = ~calibrated.is_outside, for_policy.clusters
+            clusters = None if clusters is None else clusters[inside]
+            policy.fit(scores[inside], realised[inside], clusters=clusters)
         return Fitted(
             calibrated.predictor,
             estimator,
@@ -654,7 +676,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             raise unknown_name("shift", shift, ("test", "ignore"))
         found, tests = self._predict(X, Y_pred), shift == "test"
         rows = estimate_rows(self.fitted_, found, k, tests_shift=tests)
-        return assess_rows(self.fitted_, rows, X, tests_shift=tests)
+        return assess_rows(self.fitted_, found, rows, X, tests_shift=tests)
 
     @_shows_progress
     def report(
@@ -769,7 +791,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     @property
     def judged_(self) -> str:
         """Which predictions are judged, in words."""
-        return self.fitted_.predictor.rule.title
+        return self.fitted_.predictor.judged
 
     @property
     def reference_(self) -> Estimate:
@@ -849,7 +871,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self._make_policy()  # refuses targets and shares
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
-        check_recalibration(self.recalibration)
+        check_recalibration(self.recalibration, self.constraints)
         self._make_region()
         if self.region is not None and not holds_out(self._new_estimator(), self.cv):
             raise InputError(
@@ -870,6 +892,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         )
         policy.check_parameters()
         return policy
+
+    def _recalibration(self) -> Any:
+        if self.constraints is None:
+            return self.recalibration
+        return ConstrainedCalibration(self.constraints, calibrate=self.recalibration is not None)
 
     def _make_region(self) -> LabelsetRegion:
         setting = USUAL_COVERAGE if self.region is None else self.region

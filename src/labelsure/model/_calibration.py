@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._inner_models import innermost, is_prefit
 from labelsure.classifiers.recalibration import (
     Part,
@@ -38,6 +38,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import stack_rows, take_rows
 from labelsure.metrics.registry import METRICS, MetricLike, accuracy, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
+from labelsure.model._input_ranges import InputRanges
 from labelsure.model._predictor import Predictor, make_small_dense
 from labelsure.model._training_data import (
     TrainingData,
@@ -122,6 +123,8 @@ class Calibrated:
         The labelsets of these rows; None if it was fitted before.
     comparison
         With the own `predict` of a frozen model.
+    is_outside
+        (n,) which rows for the policy are far outside of the ranges of other rows.
     trained_on
         After cross-fitting the part of the rows that the models of the folds were trained on, in
         words; None where rows were held out.
@@ -134,6 +137,7 @@ class Calibrated:
     n_training: int
     seen: LabelsetFrequencies | None
     comparison: PredictComparison
+    is_outside: Mask
     trained_on: str | None = None
 
     @property
@@ -160,6 +164,8 @@ class Calibration(ABC):
         The setting: "auto", None or an unfitted recalibration.
     splits
         Whether a policy needs rows of its own.
+    check_inputs
+        Whether rows outside of the ranges of numeric columns are found.
     random_state, n_jobs
         Seed of the splits, processes that fit folds.
     log
@@ -173,6 +179,7 @@ class Calibration(ABC):
     rule: DecisionRule
     recalibration: Any
     splits: bool
+    check_inputs: bool
     random_state: int | None
     n_jobs: int | None
     log: Callable[[str], None]
@@ -185,6 +192,13 @@ class Calibration(ABC):
         fitted = fit_clone(self.estimator, data, rows)
         inputs, labels = data.inputs.of_fitted(fitted), data.labels.of_fitted(fitted)
         return Predictor(fitted, inputs, labels, self.rule)
+
+    def _add_ranges(self, predictor: Predictor, data: TrainingData, rows: Indices) -> Predictor:
+        """Add ranges of the numbers in some rows."""
+        if not self.check_inputs:
+            return predictor
+        ranges = InputRanges.fit(data.X, rows, predictor.estimator, self.random_state)
+        return replace(predictor, ranges=ranges)
 
     def _predict_rows(
         self, predictor: Predictor, data: TrainingData, rows: Indices, training: Indices | None
@@ -208,13 +222,8 @@ class Calibration(ABC):
         tables = []
         for some in rows.cut_for_cache():
             dist = make_small_dense(some.dist)
-            table = ScoreTable.from_distribution(
-                dist,
-                some.truth,
-                self.rule.choose(dist, some.apart),
-                metrics=metrics,
-                decision_rule=self.rule.name,
-            )
+            decisions = self.rule.choose(dist, some.apart)
+            table = ScoreTable._of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
             table.clusters = some.clusters
             if dist is not some.dist:
                 table.replace_joint(some.dist)
@@ -243,6 +252,11 @@ class Calibration(ABC):
         gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
         found.is_kept_ = sum(gains) >= 0
         return found
+
+
+def learns_from_rows(recalibration: Any) -> bool:
+    """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
+    return recalibration is not None and getattr(recalibration, "calibrate", True)
 
 
 def recalibrate_rows(found: Recalibration | None, rows: CalibrationRows) -> CalibrationRows:
@@ -284,8 +298,11 @@ class HeldOut(Calibration):
         predictor = self._fit(data, fitted_to)
         rows = self._predict_rows(predictor, data, held_out, None if settled else training)
         n_first = len(held_out)
-        if self.splits or self.recalibration is not None:
+        if self.splits or learns_from_rows(self.recalibration):
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
+        judging = held_out[n_first:] if self.splits else held_out
+        seen = held_out[:n_first] if self.splits else held_out
+        predictor = self._add_ranges(predictor, data, np.concatenate([training, seen]))
         first = rows[:n_first]
         found = self.fit_recalibration(predictor.estimator, [first])
         rows = recalibrate_rows(found, rows)
@@ -309,10 +326,11 @@ class HeldOut(Calibration):
             tables[0],
             tables[-1],
             # Rows that a recalibration was fitted to are not new to the distributions.
-            rows if found is None else later,
+            later if learns_from_rows(found) else rows,
             0 if settled else len(training),
             rows.seen,
             self._compare_with_predict(predictor, data, held_out, tables),
+            predictor.is_outside(take_rows(data.X, judging)),
         )
 
     def _check_split(self, data: TrainingData, training: Indices, held_out: Indices) -> None:
@@ -368,6 +386,8 @@ class CrossFitted(Calibration):
             self._predict_rows(predictor.with_estimator(fitted), data, test, train)
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
+        order = np.concatenate([test for _, test in folds])
+        predictor = self._add_ranges(predictor, data, np.arange(data.n_samples))
         found = self.fit_recalibration(predictor.estimator, parts)
         tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
         table = ScoreTable.concatenate(tables)
@@ -379,6 +399,7 @@ class CrossFitted(Calibration):
             data.n_samples,
             LabelsetFrequencies.of(data.Y, data.labels.names),
             PredictComparison(),
+            predictor.is_outside(take_rows(data.X, order)),
             f"{1 - 1 / int(self.cv):.0%} of the" if isinstance(self.cv, Integral) else "fewer",
         )
 

@@ -108,6 +108,8 @@ class Best(CompactState, DecisionRule):
         is_empty = count_labels(best) == 0
         if metric is EXACT and is_empty.any():
             runners_up = dist[is_empty].top(2).labelsets[:, 1]
+            if dist.rules is not None:  # of impossible labelsets any may come second
+                runners_up = dist.rules.close(runners_up)
             order = np.argsort(is_empty, kind="stable")
             best = stack_rows([best[~is_empty], runners_up])[np.argsort(order)]
         return best
@@ -165,8 +167,9 @@ class Thresholds(DecisionRule):
     words: ClassVar[str] = "the labels whose probability reaches a threshold"
 
     def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> Labelsets:
-        """Labels at or above their thresholds."""
-        return self.thresholds.predict(dist)
+        """Labels at or above their thresholds, with their ancestors where there are rules."""
+        found = self.thresholds.predict(dist)
+        return found if dist.rules is None else dist.rules.close(found)
 
 
 def check_decision(decision: Any, metric: MetricLike) -> None:

@@ -76,18 +76,21 @@ class Fitted:
         """Number of labels."""
         return self.predictor.labels.n_labels
 
-    def tabulate(self, predictions: Predictions, truth: Labelsets | None = None) -> ScoreTable:
-        """Score table of predictions under the metric of the model."""
-        return ScoreTable.from_distribution(
-            predictions.dist,
-            truth,
-            predictions.decisions,
-            metrics=[self.metric],
-            decision_rule=self.predictor.rule.name,
-        )
+    def tabulate(
+        self,
+        predictions: Predictions,
+        truth: Labelsets | None = None,
+        metric: MetricLike | None = None,
+    ) -> ScoreTable:
+        """Score table of predictions under a metric; None for that of the model."""
+        metrics = [self.metric if metric is None else get_metric(metric)]
+        rule = self.predictor.rule.name
+        return ScoreTable._of_aligned(predictions.dist, truth, predictions.decisions, metrics, rule)
 
-    def estimator_for(self, metric: MetricLike) -> AccuracyEstimator:
+    def estimator_for(self, metric: MetricLike | None) -> AccuracyEstimator:
         """Accuracy estimator under another metric, fitted to the same calibration table."""
+        if metric is None:
+            return self.accuracy_estimator
         if isinstance(metric, str) and metric not in METRICS:
             raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
         wanted, own, features = get_metric(metric), self.accuracy_estimator, None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +13,7 @@ from sklearn.utils import check_array
 from labelsure.classifiers._inner_models import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.errors import InputError
+from labelsure.errors import InputError, LabelsureError
 from labelsure.labelsets.foreign import as_table, refuse_masked
 from labelsure.labelsets.names import list_some
 
@@ -20,6 +22,11 @@ OWNER = "AccuracyAwareClassifier"
 
 def as_batch(X: Any) -> Any:
     """Return records, a list of dicts, as a DataFrame; anything else as it is."""
+    has_rows = any(hasattr(X, name) for name in ("__len__", "__array__", "__arrow_c_stream__"))
+    if type(X) in (dict, str) or not (has_rows or hasattr(X, "shape")):
+        raise InputError(
+            f"`X` must hold rows, got one {type(X).__name__}. Write [record] for a single record."
+        )
     if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
         import pandas as pd
 
@@ -27,10 +34,29 @@ def as_batch(X: Any) -> Any:
     return X
 
 
+class _InputTypeError(InputError, TypeError):
+    """Raised for values that are no numbers at all, for which scikit-learn raises TypeError."""
+
+
+@contextmanager
+def refuse_as_input() -> Iterator[None]:
+    """Have X that a library refuses raise InputError, with what the library says."""
+    try:
+        yield
+    except LabelsureError:
+        raise
+    except TypeError as error:
+        raise _InputTypeError(f"{error}") from error
+    except ValueError as error:
+        raise InputError(f"{error}") from error
+
+
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a table; None if X has none, or other names than texts."""
-    names = list(getattr(X, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
+    if not hasattr(X, "columns"):
+        return None
+    names = list(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def selects_columns(estimator: Any) -> bool:
@@ -84,7 +110,8 @@ class InputColumns:
         X = self._align(X)
         if self.requirements is None:
             return X
-        checked = check_array(as_table(X), estimator=OWNER, input_name="X", **self.requirements)
+        with refuse_as_input():
+            checked = check_array(as_table(X), estimator=OWNER, input_name="X", **self.requirements)
         if self.n_features not in (None, checked.shape[1]):
             raise InputError(
                 f"X has {checked.shape[1]} features, but {OWNER} is expecting {self.n_features} "

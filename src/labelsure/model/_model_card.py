@@ -193,7 +193,7 @@ def make_card(
         label_names=abbreviate_names(labels.names, labels.n_labels),
         metric=get_metric(estimator.metric).name,
         empty=float(estimator.empty),
-        decision=predictor.rule.title,
+        decision=predictor.judged,
         comparison=calibrated.comparison.sentence,
         recalibration=None if predictor.recalibration is None else str(predictor.recalibration),
         region=None if region is None else str(region.message_),

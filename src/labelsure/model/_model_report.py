@@ -24,8 +24,9 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices, to_names
-from labelsure.model._assessment import Assessment, assess_rows
+from labelsure.labelsets.lists import name_rows
+from labelsure.labelsets.rows import make_sparse, show_names, to_indices
+from labelsure.model._assessment import Assessment, assess_rows, is_outside
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
 
@@ -118,7 +119,8 @@ class PageRows:
         self.model, self.open_cost = model, open_cost
         self.metric = model.metric
         self.stops = _list_stops(model)
-        self.sums = [BatchSums.of(np.empty(0), np.zeros(1))] * len(self.stops)
+        self.of_all = BatchSums.of(np.empty(0), np.zeros(1))
+        self.sums = [self.of_all] * len(self.stops)
         self.columns: list[str] = []
         n_labels = model.n_labels
         self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
@@ -128,6 +130,7 @@ class PageRows:
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
         self._estimated: list[Floats] = []
+        self._scores: list[Floats] = []  # estimates, of rows outside of input ranges REFERRED
         self._actual: list[Floats] = []
 
     @property
@@ -143,10 +146,13 @@ class PageRows:
         estimator = self.model.accuracy_estimator
         table = self.model.tabulate(batch.predictions, Y_true)
         estimated, first_row = estimator.estimate_rows(table), self.n
-        found = assess_rows(self.model, estimated)
+        found = assess_rows(self.model, batch.predictions, estimated)
+        scores = np.where(is_outside(found.reason), REFERRED, found.accuracy)
         self._estimated.append(found.accuracy)
+        self._scores.append(scores)
+        self.of_all += estimated.sums()
         for i, stop in enumerate(self.stops):
-            self.sums[i] += estimated.sums(estimated.accuracy >= stop["threshold"])
+            self.sums[i] += estimated.sums(scores >= stop["threshold"])
         if estimator.can_compare:
             summary = estimated.summarise()
             self.summary = summary if self.summary is None else self.summary + summary
@@ -173,6 +179,7 @@ class PageRows:
             described = _describe(found[rows], true, marginals[rows], self.open_cost)
             for i, instance in zip(rows, described, strict=True):
                 instance["id"] = str(first_row + i if dist.index is None else dist.index[i])
+                instance["score"] = float(scores[i])
                 if texts is not None:
                     instance["shown"] = [_cut(text) for text in texts[i]]
             return described
@@ -182,15 +189,19 @@ class PageRows:
     def complete(self, scored: pd.DataFrame) -> None:
         """Take estimates and predicted names of all rows, of which those so far are a sample."""
         estimated = scored["estimated_accuracy"].to_numpy(dtype=np.float64)
-        of_all = min(zip(self.stops, self.sums, strict=True), key=lambda s: s[0]["threshold"])[1]
+        scores = np.where(is_outside(scored["reason"].to_numpy()), REFERRED, estimated)
+
+        def scale(own: Floats, seen: BatchSums) -> BatchSums:
+            return BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
+
         for i, stop in enumerate(self.stops):
-            own = estimated[estimated >= stop["threshold"]]
-            seen = self.sums[i] if self.sums[i].n_samples else of_all
-            self.sums[i] = BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
+            seen = self.sums[i] if self.sums[i].n_samples else self.of_all
+            self.sums[i] = scale(estimated[scores >= stop["threshold"]], seen)
+        self.of_all = scale(estimated, self.of_all)
         names = show_names(self.model.label_names, self.model.n_labels)
         counted = scored["predicted"].explode().value_counts()
         self.n_predicted = np.array([counted.get(name, 0) for name in names], dtype=np.int64)
-        self._estimated = [estimated]
+        self._estimated, self._scores = [estimated], [scores]
 
     def describe(self) -> dict[str, Any]:
         """Return all that the page shows of the predictions."""
@@ -209,15 +220,17 @@ class PageRows:
         estimated = np.concatenate(self._estimated)
         actual = np.concatenate(self._actual) if has_truth else None
         policy, threshold = model.policy, model.card.threshold
-        accepted = estimated >= (np.inf if threshold is None else threshold)
-        of_all = estimates[int(np.argmin([stop["threshold"] for stop in self.stops]))]
+        scores = np.concatenate(self._scores)
+        accepted = scores >= (np.inf if threshold is None else threshold)
+        of_all = estimator.estimate(
+            BatchSummary(self.of_all), level=model.confidence, shift="ignore"
+        )
         of_accepted = None if threshold is None else estimates[-1]
-        assert of_all is not None  # its threshold is 0
         answer = _answer(model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested)
         said = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
         if actual is not None:
             said += f" Actual, by the {n:,} given labelsets: {actual.mean():.3f}."
-        acceptance = self._describe_acceptance(noun, estimated, actual, estimates, is_found)
+        acceptance = self._describe_acceptance(noun, scores, actual, estimates, is_found)
         described = {
             "batch": {
                 "n": n,
@@ -244,18 +257,20 @@ class PageRows:
     def _describe_acceptance(
         self,
         noun: str,
-        estimated: Floats,
+        scores: Floats,
         actual: Floats | None,
         estimates: list[Estimate | None],
         is_shifted: bool,
     ) -> dict[str, Any]:
         """Return for each threshold of the slider what it accepts, and what holds there."""
-        between = np.quantile(estimated, np.linspace(0, 1, N_STEPS + 1), method="lower")
+        within = scores[scores >= 0]
+        between = np.quantile(within, np.linspace(0, 1, N_STEPS + 1), method="lower")
+        between = between[: len(between) * bool(len(within))]
         known = [stop["threshold"] for stop in self.stops]
         thresholds = np.unique(np.concatenate([known, between]))
-        ranked = np.sort(estimated)
+        ranked = np.sort(scores)
         first = np.searchsorted(ranked, thresholds)  # the first that a threshold accepts
-        n = len(estimated) - first
+        n = len(scores) - first
 
         def mean_above(values: Floats) -> list[float]:
             sums = np.append(values[::-1].cumsum()[::-1], 0.0)
@@ -268,7 +283,7 @@ class PageRows:
             holds = _say_bound(self.model, noun, stop, is_shifted)
             stops[place] = {"holds": holds, "interval": interval, "own": stop["own"]}
         own = [place for place, stop in stops.items() if stop["own"]]
-        order = np.argsort(estimated, kind="stable")
+        order = np.argsort(scores, kind="stable")
         return {
             "thresholds": thresholds.tolist(),
             "n": n.tolist(),
@@ -286,7 +301,7 @@ class PageRows:
         sizes = np.cumsum([len(encode_json(rows[i]).encode()) + 1 for i in order])
         n_shown = int(np.searchsorted(sizes, MAX_BYTES, side="right"))
         shown = [rows[i] for i in sorted(order[:n_shown])]
-        steps = np.searchsorted(thresholds, [row["estimated"] for row in shown], side="right") - 1
+        steps = np.searchsorted(thresholds, [row.pop("score") for row in shown], side="right") - 1
         for row, step in zip(shown, steps.tolist(), strict=True):
             row |= {"step": step, "estimated": round(row["estimated"], N_DIGITS)}
         note = f"All {self.n:,} predictions."
@@ -368,8 +383,8 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), N_DIGITS)
 
 
-NOTHING = 2.0
-"""A threshold that no estimated accuracy reaches."""
+NOTHING, REFERRED = 2.0, -1.0
+"""A threshold that no score reaches, and a score that reaches none."""
 
 
 def _list_stops(model: Fitted) -> list[dict[str, Any]]:
@@ -422,7 +437,7 @@ def _describe(
     dist = found.distribution
 
     def name(labelsets: Any) -> list[list[str]]:
-        return [list(names) for names in to_names(labelsets, dist.label_names)]
+        return [list(names) for names in name_rows(labelsets, dist.label_names)]
 
     columns = {"predicted": name(found.Y_pred)}
     if Y_true is not None:
@@ -598,7 +613,7 @@ def make_model_report(
         "version": __version__,
         "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
         "metric": noun,
-        "judged": model.predictor.rule.title,
+        "judged": model.predictor.judged,
         "note": note,
         "batch": None,
         "alert": "",

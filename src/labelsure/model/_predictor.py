@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure._runtime.typing import LabelNames, Labelsets, Mask
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -22,7 +22,8 @@ from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import check_shape, count_rows, index_of, is_sparse, take_rows
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
-from labelsure.model._inputs import InputColumns, as_batch
+from labelsure.model._input_ranges import InputRanges
+from labelsure.model._inputs import InputColumns, as_batch, refuse_as_input
 from labelsure.saving import CompactState
 
 if TYPE_CHECKING:
@@ -104,10 +105,14 @@ class Predictions:
         The distributions, with the index of X.
     decisions
         (n, L) predicted labelsets; None for the mode.
+    outside
+        (n,) name of the column by which a row is far outside of the rows of `fit`, else None; None
+        where inputs are not checked.
     """
 
     dist: LabelsetDistribution
     decisions: Labelsets | None
+    outside: NDArray[np.object_] | None = None
 
     @property
     def labelsets(self) -> Labelsets:
@@ -122,8 +127,9 @@ class Predictions:
         return len(self.dist)
 
     def __getitem__(self, rows: Any) -> Predictions:
+        decisions = None if self.decisions is None else self.decisions[rows]
         return Predictions(
-            self.dist[rows], None if self.decisions is None else self.decisions[rows]
+            self.dist[rows], decisions, None if self.outside is None else self.outside[rows]
         )
 
 
@@ -143,6 +149,8 @@ class Predictor:
         How labelsets are predicted.
     recalibration
         Change of the distributions; None without one.
+    ranges
+        Ranges of numeric columns; None where inputs are not checked.
     """
 
     estimator: Any
@@ -150,6 +158,14 @@ class Predictor:
     labels: Labels
     rule: DecisionRule
     recalibration: Recalibration | None = None
+    ranges: InputRanges | None = None
+
+    @property
+    def judged(self) -> str:
+        """Which predictions are judged, in words."""
+        is_ruled = isinstance(self.recalibration, ConstrainedCalibration)
+        obeys = is_ruled and self.rule.name not in ("predict", "given")
+        return self.rule.title + (", valid labelsets only" if obeys else "")
 
     def with_estimator(self, fitted: Any) -> Predictor:
         """Return a predictor with another fitted classifier."""
@@ -164,7 +180,8 @@ class Predictor:
             return IndependentLabels(np.empty((0, self.labels.n_labels)), self.labels.names)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else self.labels.names
-        return as_distribution(self.estimator, X, label_names=names)
+        with refuse_as_input():
+            return as_distribution(self.estimator, X, label_names=names)
 
     def recalibrate(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Recalibrated distributions."""
@@ -197,9 +214,20 @@ class Predictor:
         raw = self.ask(checked)
         dist = make_small_dense(self.recalibrate(raw))._with_index(index_of(X))
         if Y_pred is not None:
-            return Predictions(dist, self.labels.align(Y_pred, dist, "Y_pred"))
-        apart = self.rule.predict_apart(self.estimator, checked, raw)
-        return Predictions(dist, self.rule.choose(dist, apart))
+            decisions: Labelsets | None = self.labels.align(Y_pred, dist, "Y_pred")
+        else:
+            apart = self.rule.predict_apart(self.estimator, checked, raw)
+            decisions = self.rule.choose(dist, apart)
+        return Predictions(dist, decisions, self.find_outside(checked))
+
+    def is_outside(self, X: Any) -> Mask:
+        """Which checked rows are far outside of those of `fit`, (n,)."""
+        found = self.find_outside(X)
+        return np.zeros(count_rows(X), dtype=bool) if found is None else found.astype(bool)
+
+    def find_outside(self, X: Any) -> NDArray[np.object_] | None:
+        """Columns by which checked rows are far outside of those of `fit`, (n,), None within."""
+        return None if self.ranges is None else self.ranges.find_outside(X, self.inputs.names)
 
 
 def make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
@@ -207,4 +235,6 @@ def make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
     few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
     if not dist._has_engines or not few or len(dist) == 0:
         return dist
-    return DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
+    dense = DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
+    dense._rules = dist.rules
+    return dense

@@ -17,7 +17,7 @@ from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_values, read_groups
@@ -166,8 +166,15 @@ def check_cv_setting(cv: Any) -> None:
         )
 
 
-def check_recalibration(setting: Any) -> None:
-    """Refuse what is neither "auto", None nor a recalibration."""
+def check_recalibration(setting: Any, constraints: Any) -> None:
+    """Refuse what is neither "auto", None nor a recalibration, and one beside constraints."""
+    if constraints is not None:
+        ConstrainedCalibration(constraints)._check_parameters()
+        if isinstance(setting, Recalibration):
+            raise InputError(
+                '`recalibration` must be "auto" or None with `constraints`, got a '
+                f"{type(setting).__name__}. Constraints bring a calibration of their own."
+            )
     if isinstance(setting, str) and setting != "auto":
         raise unknown_name("recalibration", setting, ("auto",))
     if setting is not None and not isinstance(setting, (str, Recalibration)):

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -373,15 +374,15 @@ class Question(NamedTuple):
 Found = Iterator[Number]
 
 
-def _effect(evidence: Evidence, q: Question) -> Found:
-    for term in q.subjects:
-        for metric in q.on:
-            found = evidence.term(q.association, "effects", metric, term)
-            yield Number(f"{term} on {metric}", *found)
+def _terms(analysis: str, text: str, *, is_tested: bool = True) -> Callable[..., Found]:
+    """Return the quantity that is a term of Analysis 1 to 4, with or without its test."""
 
+    def find(evidence: Evidence, q: Question) -> Found:
+        for of, term in product(q.on, q.subjects):
+            value, p = evidence.term(q.association, analysis, of, term)
+            yield Number(text.format(term=term, of=of), value, p if is_tested else np.nan)
 
-def _sign_of_effect(evidence: Evidence, q: Question) -> Found:
-    yield from (number._replace(p_value=np.nan) for number in _effect(evidence, q))
+    return find
 
 
 def _order(evidence: Evidence, q: Question) -> Found:
@@ -402,13 +403,6 @@ def _largest(evidence: Evidence, q: Question) -> Found:
             abs(evidence.term(q.association, "effects", metric, d)[0]) for d in (name, *others)
         )
         yield Number(f"|{name}| - the next largest, {metric}", size - max(sizes))
-
-
-def _fit(evidence: Evidence, q: Question) -> Found:
-    for statistic in q.subjects:
-        for metric in q.on:
-            value, _ = evidence.term(q.association, "effects", metric, statistic)
-            yield Number(f"{statistic} of {metric}", value)
 
 
 def _cells(evidence: Evidence, q: Question) -> pd.DataFrame:
@@ -466,19 +460,8 @@ def _fewest_significant(evidence: Evidence, q: Question) -> Found:
     counts, best = _n_significant(evidence, q.association), q.subjects
     if set(best) <= set(counts):
         most, text = max(counts[name] for name in best), " or ".join(best)
-        for name in counts.keys() - set(best):
+        for name in sorted(counts.keys() - set(best)):
             yield Number(f"significant terms of {name} - {text}", float(counts[name] - most))
-
-
-def _gradient(evidence: Evidence, q: Question) -> Found:
-    for candidate in q.on:
-        for term in q.subjects:
-            found = evidence.term(q.association, "robustness", candidate, term)
-            yield Number(f"{term}, {candidate}", *found)
-
-
-def _sign_of_gradient(evidence: Evidence, q: Question) -> Found:
-    yield from (number._replace(p_value=np.nan) for number in _gradient(evidence, q))
 
 
 def _of_model(
@@ -496,33 +479,24 @@ def _error(rows: pd.DataFrame) -> float:
     return float((actual - estimated).abs().mean() / 2)
 
 
-def _beside_others(values: dict[str, float], name: str, text: str, worst: Any) -> Found:
-    others = [value for model, value in values.items() if model != name]
-    if name in values and others:
-        yield Number(text, values[name] - worst(others))
+def _beside_others(
+    text: str, value: Callable[[pd.DataFrame], float], best: Callable[..., float]
+) -> Callable[..., Found]:
+    """Return the quantity that is a model's number minus the best of all others."""
+
+    def find(evidence: Evidence, q: Question) -> Found:
+        (name,) = q.subjects
+        for metric in q.on:
+            values = _of_model(evidence, metric, value)
+            others = [number for model, number in values.items() if model != name]
+            if name in values and others:
+                yield Number(text.format(name, metric), values[name] - best(others))
+
+    return find
 
 
-def _most_matches(evidence: Evidence, q: Question) -> Found:
-    (name,) = q.subjects
-    for metric in q.on:
-        counts = _of_model(evidence, metric, lambda rows: float(rows["bold"].sum()))
-        text = f"interval matches of {name} - most of another, {metric}"
-        yield from _beside_others(counts, name, text, max)
-
-
-def _fewest_overestimates(evidence: Evidence, q: Question) -> Found:
-    (name,) = q.subjects
-    for metric in q.on:
-        counts = _of_model(evidence, metric, lambda rows: float(rows["underlined"].sum()))
-        text = f"overestimates of {name} - fewest of another, {metric}"
-        yield from _beside_others(counts, name, text, min)
-
-
-def _least_error(evidence: Evidence, q: Question) -> Found:
-    (name,) = q.subjects
-    for metric in q.on:
-        text = f"mean error of {name} - least of another, {metric}"
-        yield from _beside_others(_of_model(evidence, metric, _error), name, text, min)
+def _count(column: str) -> Callable[[pd.DataFrame], float]:
+    return lambda rows: float(rows[column].sum())
 
 
 def _model_error(evidence: Evidence, q: Question) -> Found:
@@ -541,22 +515,26 @@ def _low_end(evidence: Evidence, q: Question) -> Found:
 
 
 QUANTITIES: dict[str, Callable[[Evidence, Question], Found]] = {
-    "effect": _effect,
-    "sign_of_effect": _sign_of_effect,
+    "effect": _terms("effects", "{term} on {of}"),
+    "sign_of_effect": _terms("effects", "{term} on {of}", is_tested=False),
     "order": _order,
     "largest": _largest,
-    "fit": _fit,
+    "fit": _terms("effects", "{term} of {of}"),
     "mean_correlation": _mean_correlation,
     "above_hp": _above_hp,
     "cells_above_hp": _cells_above_hp,
     "r_squared": _r_squared,
     "significant": _significant,
     "fewest_significant": _fewest_significant,
-    "gradient": _gradient,
-    "sign_of_gradient": _sign_of_gradient,
-    "most_matches": _most_matches,
-    "fewest_overestimates": _fewest_overestimates,
-    "least_error": _least_error,
+    "gradient": _terms("robustness", "{term}, {of}"),
+    "sign_of_gradient": _terms("robustness", "{term}, {of}", is_tested=False),
+    "most_matches": _beside_others(
+        "interval matches of {} - most of another, {}", _count("bold"), max
+    ),
+    "fewest_overestimates": _beside_others(
+        "overestimates of {} - fewest of another, {}", _count("underlined"), min
+    ),
+    "least_error": _beside_others("mean error of {} - least of another, {}", _error, min),
     "model_error": _model_error,
     "low_end": _low_end,
 }

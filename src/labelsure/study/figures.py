@@ -52,6 +52,9 @@ WIDTH = 3.5
 APART = 0.006
 """How far series stand beside each other whose points would hide each other, on [0, 1]."""
 
+THIN: dict[str, Any] = {"marker": "", "linewidth": 1}
+"""Style of a curve through every prediction."""
+
 CLASSIFIERS = {
     "Indep": "independent labels (Indep)",
     "CT": "classifier trellis (CT)",
@@ -183,25 +186,20 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
 
     A row for each data set: curves nearly coincide, their differences do not.
     """
-    datasets = list(dict.fromkeys(curves["dataset"]))
-    figure = make_figure(WIDTH, 1.2 * max(len(datasets), 1) + 1.0)
-    axes = figure.subplots(max(len(datasets), 1), 2, squeeze=False, sharex=True, sharey="col")
-    for (left, right), dataset in zip(axes, datasets, strict=False):
-        part = dict(iter(curves[curves["dataset"] == dataset].groupby("candidate", sort=False)))
-        for name, curve in part.items():
-            style = _style(name) | {"marker": "", "linewidth": 1}
-            left.plot(curve["share"], curve["accuracy"], label=full_name(name), **style)
-            if BASELINE in part and name != BASELINE:
-                usual = part[BASELINE].sort_values("share")
-                at_same = np.interp(curve["share"], usual["share"], usual["accuracy"])
-                right.plot(curve["share"], curve["accuracy"] - at_same, **style)
-        right.axhline(0, **(_style(BASELINE) | {"marker": "", "linewidth": 1}))
+    parts = list(curves.groupby("dataset", sort=False))
+    figure = make_figure(WIDTH, 1.2 * max(len(parts), 1) + 1.0)
+    axes = figure.subplots(max(len(parts), 1), 2, squeeze=False, sharex=True, sharey="col")
+    for (left, right), (dataset, part) in zip(axes, parts, strict=False):
+        _draw_curves(left, part, "accuracy")
+        usual = part[part["candidate"] == BASELINE].sort_values("share")
+        if len(usual):
+            at_same = np.interp(part["share"], usual["share"], usual["accuracy"])
+            gaps = part.assign(gap=part["accuracy"] - at_same)
+            _draw_curves(right, gaps[gaps["candidate"] != BASELINE], "gap")
+        right.axhline(0, **(_style(BASELINE) | THIN))
         left.set(title=str(dataset).capitalize(), xlim=(0, 1))
         right.set_title("difference from HP")
-    if len(curves):
-        _name_axes(figure, curves, "share accepted")
-        handles = axes[0, 0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper center", ncols=2)
+    _describe_curves(figure, axes[0, 0], curves, "share accepted")
     return figure
 
 
@@ -212,23 +210,28 @@ def plot_accepted_counts(curves: pd.DataFrame) -> Figure:
     figure = make_figure(WIDTH, 1.5 * n_rows + 1.0)
     axes = figure.subplots(n_rows, 2, squeeze=False, sharey=True).ravel()
     for ax, (dataset, part) in zip(axes, parts, strict=False):
-        for name, curve in part.groupby("candidate", sort=False):
-            style = _style(str(name)) | {"marker": "", "linewidth": 1}
-            ax.plot(curve["n_accepted"], curve["accuracy"], label=full_name(str(name)), **style)
+        _draw_curves(ax, part, "accuracy", against="n_accepted")
         ax.set(title=str(dataset).capitalize(), xlim=(0, None), ylim=(-0.02, 1.02))
     for ax in axes[len(parts) :]:
         ax.set_visible(False)
-    if len(curves):
-        _name_axes(figure, curves, "number accepted")
-        handles = axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper center", ncols=2)
+    _describe_curves(figure, axes[0], curves, "number accepted")
     return figure
 
 
-def _name_axes(figure: Figure, curves: pd.DataFrame, counted: str) -> None:
-    metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
-    figure.supxlabel(f"{counted}, by the {CLASSIFIERS.get(classifier, classifier)}")
-    figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
+def _draw_curves(ax: Any, part: pd.DataFrame, value: str, against: str = "share") -> None:
+    """Draw the curve of each candidate."""
+    for name, curve in part.groupby("candidate", sort=False):
+        style = _style(str(name)) | THIN
+        ax.plot(curve[against], curve[value], label=full_name(str(name)), **style)
+
+
+def _describe_curves(figure: Figure, first: Any, curves: pd.DataFrame, counted: str) -> None:
+    if len(curves):
+        metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
+        figure.supxlabel(f"{counted}, by the {CLASSIFIERS.get(classifier, classifier)}")
+        figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
+        handles = first.get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=2)
 
 
 class FigureKind(NamedTuple):

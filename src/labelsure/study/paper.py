@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from labelsure._runtime.typing import AnyPath, Floats
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.study.analyses import ALL, BASELINE, FIT, KEYS, Analyses, effects
+from labelsure.study.analyses import ALL, BASELINE, KEYS, Analyses
 from labelsure.study.conclusions import (
     FAILS,
     NO,
@@ -43,17 +43,12 @@ ROUNDING = {"datasets": 0.0051}
 DEFAULT_ROUNDING = 0.00051
 """Half of the last digit that the paper prints, and a little."""
 
-OVERLAP = 1.96
-"""Standard errors on each side of an estimate in its 95% interval."""
-
 MEASURES = {
     "spearman": "Spearman correlation",
     "pearson": "Pearson correlation",
     "mean_absolute_difference": "mean absolute difference",
     "direction": "share of directions against HP",
     "marked_direction": "the same, where the reference has two arrows or more",
-    "effect_signs": "share of candidate effects with the same sign",
-    "effect_overlap": "share of effects with overlapping 95% intervals",
 }
 UNKNOWN_LABELS = "enron"
 """The paper uses 20 of this data set's 53 labels and does not say which."""
@@ -146,14 +141,13 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
         "n": float(len(both)),
         **_values(x, y),
         **_directions(_above_baseline(both)),
-        **effects_agreement(*(_effects(both.assign(correlation=values)) for values in (x, y))),
     }
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
     """Return how far a guess without data agrees.
 
-    It is each metric's median, the expected signs, and effects of zero.
+    It is each metric's median and the expected signs.
     """
     y = reference["correlation"].to_numpy()
     median = reference.groupby("metric")["correlation"].transform("median").to_numpy()
@@ -164,17 +158,6 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
         "n": float(len(reference)),
         **_values(median, y),
         **_directions(gaps),
-        **trivial_effects(_effects(reference)),
-    }
-
-
-def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
-    """Return effect_signs of the expected signs, and effect_overlap of no effect at all."""
-    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()))
-    nothing = reference.assign(estimate=0.0)
-    return {
-        "effect_signs": effects_agreement(guessed, reference)["effect_signs"],
-        "effect_overlap": effects_agreement(nothing, reference)["effect_overlap"],
     }
 
 
@@ -216,23 +199,6 @@ def agreement_by_dataset(correlations: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([gaps, gaps.assign(classifier="all")])
     found = both.groupby(["dataset", "classifier"], sort=False)[["paper", "own"]].mean()
     return found.assign(ratio=found["paper"] / found["own"]).reset_index()
-
-
-def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
-    """Return effect_signs and effect_overlap of two tables of effects."""
-    both = ours.merge(reference, on=["metric", "term"], suffixes=("", "_reference"))
-    both = both.dropna(subset=["estimate", "estimate_reference"])
-    signed = both[both["term"].isin(_expected_signs()) & (both["estimate_reference"] != 0)]
-    same = np.sign(signed["estimate"]) == np.sign(signed["estimate_reference"])
-    apart = (both["estimate"] - both["estimate_reference"]).abs()
-    reach = OVERLAP * (both["standard_error"] + both["standard_error_reference"])
-    return {"effect_signs": _share(same), "effect_overlap": _share(apart <= reach)}
-
-
-def _effects(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return the terms of Analysis 1, without how well it fits."""
-    found = effects(correlations)
-    return found[found["factor"] != FIT].astype({"estimate": float})
 
 
 def _expected_signs() -> dict[str, int]:
@@ -327,7 +293,7 @@ class PaperCheck:
 
     def tables(self) -> Iterator[PrintedTable]:
         """Yield the comparison as tables: conclusions, summaries, numbers; misses first."""
-        columns = ["conclusion", "paper", "ours", "p", "holds", "stable"]
+        columns = ["conclusion", "paper", "ours", "p", "holds", "of", "stable"]
         rows: list[Any] = [_conclusion_row(c) for c in self.conclusions]
         yield _print("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns))
         rows = [
@@ -335,7 +301,7 @@ class PaperCheck:
             for c in self.conclusions
             for x in c.claims
         ]
-        columns = ["name", "number", "by the paper", *columns[1:]]
+        columns = ["name", "number", "by the paper", "paper", "ours", "p", "holds", "stable"]
         frame = pd.DataFrame(rows, columns=columns)
         yield _print("claims", "The numbers behind them", frame, n_text=3)
         columns = ["", "ours with the paper", "one repeat, least", "most", "without Enron"]
@@ -354,7 +320,8 @@ def _conclusion_row(conclusion: Conclusion) -> tuple[str, ...]:
     claims = conclusion.claims
     numbers = ([getattr(x, name) for x in claims] for name in ("paper", "estimate", "p_value"))
     ranges = (_range(np.array(values, dtype=float)) for values in numbers)
-    return (conclusion.statement, *ranges, conclusion.verdict, conclusion.stable)
+    share = f"{sum(claim.holds for claim in claims)} of {len(claims)}"
+    return (conclusion.statement, *ranges, conclusion.verdict, share, conclusion.stable)
 
 
 def _range(values: Floats) -> str:
@@ -385,50 +352,34 @@ def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> Paper
 
 def compare_with_paper(analyses: Analyses) -> PaperCheck:
     """Compare analyses with the paper, whatever they were made from."""
-    correlations = analyses.correlations
-    by_dataset = agreement_by_dataset(correlations[correlations["association"] == "kendall"])
-    numbers = compare_numbers(analyses)
-    return PaperCheck(draw_conclusions(analyses), _summaries(analyses), by_dataset, numbers)
-
-
-def _summaries(analyses: Analyses) -> pd.DataFrame:
-    ranks, values = (
-        analyses.correlations[analyses.correlations["association"] == association]
-        for association in ("kendall", "pearson")
+    ranks = analyses.correlations[analyses.correlations["association"] == "kendall"]
+    return PaperCheck(
+        draw_conclusions(analyses),
+        _summaries(ranks),
+        agreement_by_dataset(ranks),
+        compare_numbers(analyses),
     )
+
+
+def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return the measures of all repeats together, of each of them alone, and beside ours."""
     # Where a study has only some of the paper's cells, the guess is measured on those, too.
-    reference = published_table("correlations").merge(ranks[KEYS].drop_duplicates())
+    reference = published_table("correlations").merge(correlations[KEYS].drop_duplicates())
     if reference.empty:
         reference = published_table("correlations")
-    models = published_table("models").rename(columns={"of": "metric"})
-    paper = models[(models["association"] == "pearson") & (models["analysis"] == "effects")]
-    of_ranks = _compared(lambda p: agreement(p, reference), ranks, trivial_agreement(reference))
-    of_values = _compared(
-        lambda part: effects_agreement(_effects(part), paper), values, trivial_effects(paper)
-    )
-    of_values["measure"] = "Pearson: " + of_values["measure"]
-    return pd.concat([of_ranks, of_values], ignore_index=True)
-
-
-def _compared(
-    compare: Callable[[pd.DataFrame], dict[str, float]],
-    correlations: pd.DataFrame,
-    trivial: dict[str, float],
-) -> pd.DataFrame:
-    """Return what a comparison gives for all repeats together, and for each of them alone."""
     others = correlations[correlations["dataset"] != UNKNOWN_LABELS]
-    single = pd.DataFrame([compare(part) for _, part in correlations.groupby("repeat")])
+    parts = [part for _, part in correlations.groupby("repeat")]
+    single = pd.DataFrame([agreement(part, reference) for part in parts])
     columns: dict[str, Any] = {
-        "ours": compare(correlations),
+        "ours": agreement(correlations, reference),
         "least": single.min(),
         "most": single.max(),
-        "without": compare(others) if len(others) else dict.fromkeys(MEASURES, np.nan),
-        "trivial": trivial,
+        "without": agreement(others, reference),
+        "trivial": trivial_agreement(reference),
         "own": own_agreement(correlations),
     }
-    names = [name for name in MEASURES if name in single]
-    found = {title: [values[name] for name in names] for title, values in columns.items()}
-    return pd.DataFrame({"measure": [MEASURES[name] for name in names], **found})
+    found = {title: [values[name] for name in MEASURES] for title, values in columns.items()}
+    return pd.DataFrame({"measure": list(MEASURES.values()), **found})
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -454,7 +405,8 @@ NOTES = {
     "conclusions": "Paper, ours and p: the number, or the least and the largest of several. p is "
     "the paper's own test on our means over splits. A claimed effect holds if it has the paper's "
     "sign and is significant at the level of the stars in print, a claimed absence if it is not "
-    "significant at 10%, and a claim without a test if our number is on the same side. Stable: the "
+    "significant at 10%, and a claim without a test if our number is on the same side; of: so many "
+    "of its numbers. Stable: the "
     "95% interval over splits of the same data leaves the sign; it knows nothing of other data "
     "sets, which the test is about. Not applicable: the study has data sets that are not the "
     "paper's, or none of the numbers.",
@@ -464,7 +416,7 @@ NOTES = {
     "could be just another split. Enron: which 20 of its 53 labels the paper uses is unknown.",
     "summaries": "Ours: means over repeats. One repeat: the least and the most of them. Trivial: "
     "each metric's published median for every correlation; TG lower and all others higher than "
-    "HP, always; no effect at all. Two of our repeats: mean over all pairs.",
+    "HP, always. Two of our repeats: mean over all pairs.",
 }
 
 

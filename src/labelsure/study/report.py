@@ -5,9 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import tomli_w
+from scipy.stats import norm
 
 from labelsure._kernels.threads import n_threads
+from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page
 from labelsure._runtime.storage import write_text
 from labelsure._runtime.typing import AnyPath
@@ -131,13 +135,15 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     is_compared = verdicts[NOT_APPLICABLE] < len(found.conclusions)
     compared = [table.to_dict() for table in found.tables() if len(table.frame)]
     first, *others = (table.to_dict() for table in make_study_tables(analyses))
-    scores = analyses.scores
+    scores, ranks = analyses.scores, analyses.correlations.query("association == 'kendall'")
     data = {
         "title": f"Study: {run.plan.name}",
         "version": __version__,
         "sentences": [
-            f"{scores['dataset'].nunique()} data sets, {scores['classifier'].nunique()} "
-            f"classifiers, {scores['repeat'].nunique()} repeats: {len(scores):,} predictions."
+            f"{count(scores['dataset'].nunique(), 'data set')}, "
+            f"{count(scores['classifier'].nunique(), 'classifier')}, "
+            f"{count(scores['repeat'].nunique(), 'split')}: {count(len(scores), 'prediction')}.",
+            *(_ranking(ranks, metric) for metric in analyses.settings.metrics),
         ],
         "accuracy": first,
         "findings": _findings(analyses),
@@ -166,29 +172,36 @@ def _embed(image: Path) -> str:
     return f"data:image/svg+xml;base64,{b64encode(image.read_bytes()).decode()}"
 
 
+def _ranking(correlations: pd.DataFrame, metric: str) -> str:
+    """Return in a sentence which candidate ranks predictions best, or that two of them tie."""
+    part = over_repeats(correlations[correlations["metric"] == metric])
+    part = part.dropna(subset=["difference"])
+    means = part.groupby("candidate")["correlation"].mean()
+    if means.empty:
+        return f"{get_metric(metric).title}: nothing can be compared with HP."
+    rival = str(means.idxmax())
+    cells = part[part["candidate"] == rival]
+    gap = cells["difference"].mean()
+    # Classifiers of a data set see the same instances: as if they made the same error.
+    errors = cells.groupby("dataset")["standard_error"].sum()
+    reach = norm.ppf(0.975) * np.sqrt((errors**2).sum()) / len(cells)
+    found = {full_name(rival): means[rival], full_name(BASELINE): means[rival] - gap}
+    (best, first), (other, second) = sorted(found.items(), key=lambda pair: -pair[1])
+    interval = f"95% interval {abs(gap) - reach:.3f} to {abs(gap) + reach:.3f}"
+    if abs(gap) > reach:
+        how = f"{best} ranks predictions best: {abs(gap):.3f} above {other} ({interval})"
+    else:
+        how = f"{best} and {other} tie (difference {abs(gap):.3f}, {interval})"
+    return f"{get_metric(metric).title}: {how}; mean Kendall's tau {first:.3f} and {second:.3f}."
+
+
 def _findings(analyses: Analyses) -> list[str]:
-    """Return in sentences which candidate ranks best, how calibrated classifiers are, and more."""
-    ranks, accuracy = analyses.correlations.query("association == 'kendall'"), analyses.accuracy
+    """Return in sentences how calibrated classifiers are, and what their best decisions gain."""
+    accuracy = analyses.accuracy
     gains = optimal_decisions(analyses.scores, analyses.settings)
     sentences = []
     for metric in analyses.settings.metrics:
         title = get_metric(metric).title
-        part = over_repeats(ranks[ranks["metric"] == metric])
-        means = part.groupby("candidate", sort=False)["correlation"].mean().dropna()
-        if len(means):
-            best = str(means.idxmax())
-            arrows = part.loc[part["candidate"] == best, "arrows"]
-            n_above, n_below = (int(arrows.str.startswith(sign).sum()) for sign in "+-")
-            beside = ""
-            if best != BASELINE and BASELINE in means:
-                beside = (
-                    f" (HP {means[BASELINE]:.3f}); it is above HP in {n_above} of {len(arrows)} "
-                    f"cells and below in {n_below}, at the 10% level"
-                )
-            sentences.append(
-                f"{title}: {full_name(best)} ranks predictions best, mean Kendall's tau "
-                f"{means[best]:.3f}{beside}."
-            )
         means = accuracy[accuracy["metric"] == metric][["actual", "expected"]].mean()
         gap = means["expected"] - means["actual"]
         how = "overconfident" if gap > 0 else "underconfident"

@@ -54,6 +54,9 @@ from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet
 FOLDERS = ("cells", "analyses", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
+DESCRIBED = ("source", "checksum", "n_samples", "n_labels", "n_features")
+"""Of each data set, in the manifest."""
+
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
@@ -141,13 +144,7 @@ class RunFolder:
             "plan": plan.to_dict(),
             "n_jobs": n_jobs,
             "datasets": {
-                name: {
-                    "source": loaded.data.source,
-                    "checksum": loaded.data.checksum,
-                    "n_samples": loaded.data.n_samples,
-                    "n_labels": loaded.data.n_labels,
-                    "n_features": loaded.data.n_features,
-                }
+                name: {key: getattr(loaded.data, key) for key in DESCRIBED}
                 for name, loaded in sets.items()
             },
             "cells": {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -380,33 +381,32 @@ def _print_estimate(cell: Mapping[Any, Any] | None) -> str:
     return f"{print_number(cell['estimate'], 3)} ({error}) {stars}".strip()
 
 
+CLUSTERED_COLUMNS = (
+    ("estimate", "estimate", 4),
+    ("s.e.", "standard_error", 4),
+    ("clustered s.e.", "clustered_standard_error", 4),
+    ("p", "p_value", 3),
+    ("clustered p", "clustered_p_value", 3),
+    ("variance inflation", "variance_inflation", 1),
+)
+
+
 def clustered_table(models: pd.DataFrame, association: str, n_datasets: int) -> PrintedTable:
     """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
     part = _overall(models, association, "robustness")
     part = part[part["factor"] != FIT]
-    digits = {
-        "estimate": 4,
-        "standard_error": 4,
-        "clustered_standard_error": 4,
-        "p_value": 3,
-        "clustered_p_value": 3,
-        "variance_inflation": 1,
-    }
-    rows = [
-        (row["of"], [_term_title(row["term"]), *(print_number(row[k], digits[k]) for k in digits)])
-        for row in part.to_dict("records")
-    ]
-    columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
+    shown = {"": part["term"].map(_term_title)}
+    for title, column, digits in CLUSTERED_COLUMNS:
+        shown[title] = part[column].map(partial(print_number, digits=digits))
+    frame = pd.DataFrame(shown).set_index(part["of"].rename(SECTION))
     n_features = part[(part["factor"] == FEATURE) & part["estimate"].notna()]["term"].nunique()
     left = max(n_datasets - n_features - 1, 0)
     note = (
         f"Clustered by data set: {count(n_datasets, 'data set')} and "
-        f"{count(n_features, 'feature')} of the data leave {count(left, 'degree')} of freedom. The "
-        "fewer there are, the larger and more stable a gradient must be to mean anything."
+        f"{count(n_features, 'feature')} of the data leave {count(left, 'degree')} of freedom."
     )
     title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
-    name = f"{association}_robustness_clustered"
-    return PrintedTable(name, title, in_sections(rows, columns), note)
+    return PrintedTable(f"{association}_robustness_clustered", title, frame, note)
 
 
 def interval_names(intervals: pd.DataFrame) -> list[str]:

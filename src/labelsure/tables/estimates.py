@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,25 +14,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure import __version__
+from labelsure._runtime import storage
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
-from labelsure.errors import DataError, InputError, RowsError, unknown_name, warn
+from labelsure.errors import (
+    DataError,
+    InputError,
+    LabelsureError,
+    RowsError,
+    unknown_name,
+    warn,
+)
 from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._shift import MAX_ROWS
-from labelsure.metrics.registry import counts
+from labelsure.metrics.registry import counts, get_metric
+from labelsure.tables.dates import read_dates
 from labelsure.tables.files import Chunk, TextFormat, read_table
+from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
     ModelFile,
     Progress,
+    Reasons,
+    check_bad_rows,
     draw_keys,
+    read_files,
     read_rows,
     refuse_failure,
     score_files,
+    write_bad_rows,
 )
-from labelsure.tables.truth import TrueLabels
+from labelsure.tables.truth import ID, TrueLabels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +55,9 @@ if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.estimation._batch_summary import RowEstimates
+    from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.estimation.monitoring import MonitorTable
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
-    from labelsure.model._fitted import Fitted
     from labelsure.model._model_report import PageBatch
 
 
@@ -53,22 +69,31 @@ class FileSums:
     ----------
     model
         The model that predicts the rows.
+    estimator
+        Accuracy estimator of the metric.
     summary
         Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
         (n,) actual and estimated accuracy of the rows whose truth is known.
+    by_file
+        Name and summary of each file, in their order.
+    n_bad
+        Rows that were set aside.
     """
 
     model: AccuracyAwareClassifier
+    estimator: AccuracyEstimator
     summary: BatchSummary
     accuracy: Floats
     estimated: Floats
+    by_file: tuple[tuple[str, BatchSummary], ...] = ()
+    n_bad: int = 0
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
         """Estimate the mean accuracy of all rows.
 
         The result is that of `AccuracyAwareClassifier.estimate` for all rows at once, up to
-        rounding.
+        rounding and the random rows of the shift test.
 
         Parameters
         ----------
@@ -83,20 +108,51 @@ class FileSums:
         Estimate
             The mean accuracy and its interval.
         """
+        return self._estimate(self.summary, level, shift)
+
+    def assess(self, *, level: float | None = None, shift: str = "test") -> FileEstimate:
+        """Estimate of all rows, and the weighted one or why there is none under a shift."""
+        return self._assess("", self.summary, level, shift)
+
+    def assess_files(
+        self, *, level: float | None = None, shift: str = "test"
+    ) -> list[FileEstimate]:
+        """Estimate and shift test of each file."""
+        return [self._assess(name, summary, level, shift) for name, summary in self.by_file]
+
+    def _estimate(self, summary: BatchSummary, level: float | None, shift: str) -> Estimate:
         chosen = self.model.confidence if level is None else level
-        estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            sums = self.summary.sums
-            return estimator.estimate_labelled(sums, self.accuracy, self.estimated, chosen)
-        return estimator.estimate(self.summary, level=chosen, shift=shift)
+            return self.estimator.estimate_labelled(
+                summary.sums, self.accuracy, self.estimated, chosen
+            )
+        return self.estimator.estimate(summary, level=chosen, shift=shift)
+
+    def _assess(
+        self, name: str, summary: BatchSummary, level: float | None, shift: str
+    ) -> FileEstimate:
+        try:
+            plain = self._estimate(summary, level, shift)
+        except LabelsureError as error:  # too few rows, or none like the calibration set
+            return FileEstimate(name, None, None, str(error))
+        if plain.shift is None or not plain.shift.found:
+            return FileEstimate(name, plain)
+        try:
+            return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
+        except LabelsureError as error:
+            # What a library call would do next; the files' own next step is printed beside it.
+            return FileEstimate(name, plain, None, str(error).partition(" Label some rows")[0])
 
 
 def sum_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
+    metric: str | None = None,
     shift: str = "test",
     truth: AnyPath | None = None,
+    by_file: bool = False,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
@@ -105,6 +161,7 @@ def sum_files(
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> FileSums:
     """Read files in parts that fit into memory, and sum up what `FileSums.estimate` needs.
@@ -115,10 +172,17 @@ def sum_files(
         Path of a saved `AccuracyAwareClassifier`.
     inputs
         Files, patterns, folders or addresses.
+    metric
+        None for the metric of the model; or any that `AccuracyAwareClassifier.estimate` takes by
+        its name.
     shift
         How `estimate` will handle a shift: "test", "ignore" or "weighted".
     truth
         Table with the true labels of rows drawn at random.
+    by_file
+        Whether to sum up each file as well.
+    bad_rows
+        JSONL file for rows that cannot be read or used; None refuses such rows.
     id_column
         Column that names the rows of inputs and truth; without it `row` and `file` do.
     label_column, sep
@@ -129,6 +193,8 @@ def sum_files(
         Number of processes (all cores by default), or the address of a Dask scheduler.
     trust
         Types that may be loaded with the model, see `labelsure.load`.
+    overwrite
+        Whether to replace a file of bad rows of other inputs.
     progress
         Called with the number of finished rows and of all rows.
 
@@ -142,7 +208,9 @@ def sum_files(
     score_files : Writes the prediction and estimated accuracy of each row.
     """
     check_shift(shift)
+    inputs = list_inputs(inputs)
     text = TextFormat(csv_sep, encoding)
+    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
     rows = FileRows.open(
         model,
         inputs,
@@ -151,14 +219,20 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
+    estimator = rows.model.fitted_.estimator_for(metric)
     known = None
     if truth is not None:
+        if by_file:
+            raise InputError(
+                "`by_file` must come without `truth`, whose rows are drawn from all files "
+                "together. Leave one out."
+            )
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
     found = {}
     for name, sums, _ in rows.map(
         sum_chunk,
-        *(known, known is None and shift != "ignore"),
+        *(known, metric, aside is not None),
         n_jobs=n_jobs,
         scheduler=scheduler,
         progress=progress,
@@ -168,7 +242,46 @@ def sum_files(
     if not found:
         raise DataError("The input must have at least one row, it has none.")
     # In the order of the rows, whatever finished first.
-    return _join_sums(rows.model, [found[name] for name in sorted(found)], known)
+    chunks = [found[name] for name in sorted(found)]
+    n_bad = 0
+    if aside is not None:
+        bad: Reasons = {}
+        for one in chunks:
+            bad.setdefault(one.source, {}).update(one.bad)
+        n_bad = write_bad_rows(aside, rows.files, bad)
+    summaries = [(one.source, one.summary) for one in chunks if one.summary is not None]
+    if not summaries:
+        raise DataError("The input must have at least one row that can be used, none can.")
+    files = dict[str, BatchSummary]()
+    for source, summary in summaries if by_file else []:
+        files[source] = files[source] + summary if source in files else summary
+    whole = reduce(add, (summary for _, summary in summaries))
+    accuracy, estimated = np.empty(0), np.empty(0)
+    if known is not None:
+        parts = [one.labelled for one in chunks if one.labelled is not None]
+        entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
+        known.check_found(entries)
+    by_name = tuple(files.items())
+    return FileSums(rows.model, estimator, whole, accuracy, estimated, by_name, n_bad)
+
+
+def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
+    """Return the inputs as a list."""
+    return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+
+
+def open_bad_rows(
+    path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
+) -> storage.FinishedOutput | None:
+    """Check the file for bad rows before anything is computed; None without one."""
+    if path is None:
+        return None
+    place = check_bad_rows(storage.expand_path(path))
+    storage.check_output_file(place, [model, *inputs])
+    state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
+    output = storage.FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
+    output.find(overwrite=overwrite)
+    return output
 
 
 def check_shift(shift: str) -> None:
@@ -179,17 +292,26 @@ def check_shift(shift: str) -> None:
         raise unknown_name("shift", shift, SHIFTS)
 
 
-def _join_sums(model: Any, sums: list[Any], known: TrueLabels | None) -> FileSums:
-    """Add up what was found of each slice."""
-    summaries, labelled = zip(*sums, strict=True)
-    summary = reduce(add, summaries)
-    if known is None:
-        return FileSums(model, summary, np.empty(0), np.empty(0))
-    entries, accuracy, estimated = (
-        np.concatenate(values) for values in zip(*labelled, strict=True)
-    )
-    known.check_found(entries)
-    return FileSums(model, summary, accuracy, estimated)
+@dataclass(frozen=True)
+class ChunkSums:
+    """Sums over some rows of one file.
+
+    Parameters
+    ----------
+    source
+        Name of the file.
+    summary
+        Sums; None if no row can be used.
+    labelled
+        Entries of the truth that are here, their actual and estimated accuracies.
+    bad
+        Why rows cannot be used.
+    """
+
+    source: str
+    summary: BatchSummary | None
+    labelled: tuple[Indices, Floats, Floats] | None
+    bad: dict[int, str]
 
 
 def sum_chunk(
@@ -197,23 +319,28 @@ def sum_chunk(
     chunk: Chunk,
     name: str,
     known: TrueLabels | None,
-    tests_shift: bool,
-) -> tuple[BatchSummary, tuple[Indices, Floats, Floats] | None]:
-    """Return the sums of a chunk, with what is compared of it, and its labelled rows."""
-    some = read_rows(InputTable(model, None if known is None else known.id_column), chunk)
-    predictions = model.fitted_.predictor.predict(some.X)
-    estimated = model.accuracy_estimator_.estimate_rows(model.fitted_.tabulate(predictions))
+    metric: str | None,
+    sets_aside: bool,
+) -> ChunkSums:
+    """Return the sums of a chunk, its labelled rows and its bad rows."""
+    inputs = InputTable(model, None if known is None else known.id_column)
+    fitted, bad = model.fitted_, dict[int, str]()
+    estimator = fitted.estimator_for(metric)
+    some = read_rows(inputs, chunk, bad if sets_aside else None)
+    if some.X is None:
+        return ChunkSums(some.source, None, None, bad)
+    predictions = fitted.predictor.predict(some.X)
+    table = fitted.tabulate(predictions, metric=estimator.metric)
+    estimated = estimator.estimate_rows(table)
     labelled = None
     if known is not None:
         names = some.rows.index if known.id_column is None else some.ids
-        labelled = _compare_labelled(model.fitted_, estimated, known, names, some.source)
-    if not tests_shift:
-        return BatchSummary(estimated.sums()), labelled
-    return estimated.summarise(keys=some.keys), labelled
+        labelled = _compare_labelled(estimator, estimated, known, names, some.source)
+    return ChunkSums(some.source, estimated.summarise(keys=some.keys), labelled, bad)
 
 
 def _compare_labelled(
-    fitted: Fitted,
+    estimator: AccuracyEstimator,
     estimated: RowEstimates,
     known: TrueLabels,
     names: Any,
@@ -223,8 +350,10 @@ def _compare_labelled(
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
-    compared = counts(known.labelsets[entries], np.asarray(estimated.table.decisions)[places])
-    accuracy = fitted.metric.values(*compared, empty=fitted.empty)
+    predicted = estimated.table.decisions
+    assert predicted is not None
+    compared = counts(known.labelsets[entries], predicted[places])
+    accuracy = get_metric(estimator.metric).values(*compared, empty=estimator.empty)
     return entries, accuracy, estimated.accuracy[places]
 
 
@@ -238,12 +367,14 @@ def report_files(
     sep: str | None = None,
     csv_sep: str | None = None,
     encoding: str | None = None,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     show: Sequence[str] = (),
     title: str | None = None,
     open_cost: float | None = None,
     n_jobs: int | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Page:
     """Return a page on a saved model, and on its predictions for the rows of files.
@@ -254,14 +385,15 @@ def report_files(
     from labelsure.model._model_report import make_model_report
 
     text = TextFormat(csv_sep, encoding)
-    paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    paths = list_inputs(inputs)
     if title is None:
         names = ", ".join(show_name(path)[1:-1] for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if not paths:
-        if scored is not None or truth is not None:
+        if (scored, truth, bad_rows) != (None, None, None):
             raise InputError(
-                "`scored` and `truth` must come with their input, got none. Name its files."
+                "`scored`, `truth` and `bad_rows` must come with their input, got none. Name its "
+                "files."
             )
         return make_model_report(ModelFile.find(model, trust).load().fitted_, [], title, open_cost)
     if truth is not None:
@@ -275,22 +407,31 @@ def report_files(
                 "`truth` must come without `scored`: a page with actual accuracies scores its rows "
                 "again. Leave out `scored`."
             )
-        fitted = ModelFile.find(model, trust).load()
+    aside = open_bad_rows(bad_rows, model, paths, overwrite=overwrite)
+    shown = [*show, *([id_column or ID] if truth is not None else [])]
+    rows = FileRows.open(model, paths, id_column=id_column, columns=shown, text=text, trust=trust)
+    fitted = rows.model
+    # Rows that `score` set aside are not in its output.
+    bad: Reasons | None = None if aside is None and scored is None else {}
+    if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        frame, where = read_table(paths[0], text=text), show_name(paths[0])
+        frame, _ = read_frame(rows, InputTable(fitted, id_column), bad)
+        where = show_name(paths[0])
         known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
+        if aside is not None:
+            write_bad_rows(aside, rows.files, bad or {})
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
-    rows = FileRows.open(model, paths, id_column=id_column, columns=show, text=text, trust=trust)
-    sampled, n_rows = _sample(rows)
-    batches, places = _predict_sample(rows.model, sampled, id_column, show)
+    sampled, n_rows = _sample(rows, bad)
+    batches, places = _predict_sample(fitted, sampled, id_column, show, bad)
     table = None
     if scored is not None:
         table = _read_scored(scored, sep, TextFormat(csv_sep))
-    elif len(places) < n_rows:
+    elif n_rows > MAX_ROWS:
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
             lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
+            found_bad = None if aside is None else Path(folder) / "bad.jsonl"
             score_files(
                 model,
                 paths,
@@ -300,12 +441,19 @@ def report_files(
                 n_jobs=n_jobs,
                 trust=trust,
                 progress=progress,
+                bad_rows=found_bad,
                 **lean,
             )
+            if found_bad is not None and bad is not None:
+                for line in found_bad.read_text("utf-8").splitlines():
+                    one = json.loads(line)
+                    bad.setdefault(one["file"], {})[one["row"]] = one["reason"]
             table = _read_scored(out, None, TextFormat())
     if table is not None:
-        _check_scored(rows.model, table, batches, places, scored)
-    return make_model_report(rows.model.fitted_, batches, title, open_cost, scored=table)
+        _check_scored(fitted, table, batches, places, scored)
+    if aside is not None:
+        write_bad_rows(aside, rows.files, bad or {})
+    return make_model_report(fitted.fitted_, batches, title, open_cost, scored=table)
 
 
 @dataclass(frozen=True)
@@ -322,20 +470,24 @@ class SampledRows:
         return replace(self, rows=self.rows[is_kept], keys=self.keys[is_kept])
 
 
-def _sample(files: FileRows) -> tuple[list[SampledRows], int]:
+def _sample(files: FileRows, bad: Reasons | None) -> tuple[list[SampledRows], int]:
     """Return at most 2,000 random rows of files by chunk, and the number of all rows."""
     sampled, n_rows = list[SampledRows](), 0
     for _, chunk in files.read():
-        rows, bad = chunk.read()
-        if bad:
-            refuse_failure(RowsError(bad, chunk.where), [chunk.file])
+        rows, reasons = chunk.read()
+        if reasons and bad is None:
+            refuse_failure(RowsError(reasons, chunk.where), [chunk.file])
+        if reasons and bad is not None:
+            bad.setdefault(chunk.file.source, {}).update(reasons)
         keys, light = draw_keys(chunk.file.source, rows.index), replace(chunk, content=None)
         sampled.append(SampledRows(light, rows, keys, n_rows - chunk.first_row))
-        n_rows += len(rows)
+        n_rows += chunk.n_rows
         all_keys = np.concatenate([some.keys for some in sampled])
         if len(all_keys) > MAX_ROWS:
             largest = np.partition(all_keys, MAX_ROWS - 1)[MAX_ROWS - 1]
             sampled = [some.keep(some.keys <= largest) for some in sampled]
+    if not n_rows:
+        raise DataError("The input must have at least one row, it has none.")
     return [some for some in sampled if len(some.rows)], n_rows
 
 
@@ -344,30 +496,40 @@ def _predict_sample(
     sampled: list[SampledRows],
     id_column: str | None,
     show: Sequence[str],
+    bad: Reasons | None,
 ) -> tuple[list[PageBatch], list[tuple[str, int]]]:
     """Return predictions for some rows, as a page takes them, and where the rows are."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    if not sampled:
-        raise DataError("The input must have at least one row, it has none.")
     batches, places, inputs = [], list[tuple[str, int]](), InputTable(model, id_column)
     for some in sampled:
-        X, ids = inputs.read(some.rows, some.chunk.where)
-        names = some.rows.index + some.offset if ids is None else ids
+        rows = some.rows
+        try:
+            X, ids = inputs.read(rows, some.chunk.where)
+        except RowsError as error:
+            if bad is None:
+                raise
+            reasons = {int(row): reason for row, reason in error.reasons.items()}
+            bad.setdefault(some.chunk.file.source, {}).update(reasons)
+            rows = rows.drop(index=list(reasons))
+            if not len(rows):
+                continue
+            X, ids = inputs.read(rows, some.chunk.where)
+        names = rows.index + some.offset if ids is None else ids
         found = model.fitted_.predictor.predict(X).with_index(names)
-        batches.append(PageBatch(found, None, choose_columns(some.rows if show else X, show)))
-        places += [(some.chunk.file.source, int(row)) for row in some.rows.index]
+        batches.append(PageBatch(found, None, choose_columns(rows if show else X, show)))
+        places += [(some.chunk.file.source, int(row)) for row in rows.index]
     return batches, places
 
 
-ESTIMATED, PREDICTED = "estimated_accuracy", "predicted"
+ESTIMATED, PREDICTED, REASON = "estimated_accuracy", "predicted", "reason"
 
 
 def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFrame:
-    """Return the estimates and predictions that `score_files` wrote, by file and row."""
+    """Return estimates, predictions and reasons that `score_files` wrote, by file and row."""
     import pandas as pd
 
-    columns = ["file", "row", ESTIMATED, PREDICTED]
+    columns = ["file", "row", ESTIMATED, PREDICTED, REASON]
     table = read_table(path, columns, text)
     missing = [name for name in columns if name not in table.columns]
     if missing:
@@ -379,7 +541,7 @@ def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFra
         texts = table[PREDICTED]
         table[PREDICTED] = [text.split(sep or NAME_SEPARATOR) if text else [] for text in texts]
     table[ESTIMATED] = pd.to_numeric(table[ESTIMATED])
-    return table.set_index([table["file"], pd.to_numeric(table["row"])])[[ESTIMATED, PREDICTED]]
+    return table.set_index([table["file"], pd.to_numeric(table["row"])])[columns[2:]]
 
 
 def _check_scored(
@@ -440,19 +602,26 @@ def monitor_files(
     model: AnyPath,
     inputs: AnyPath | Iterable[AnyPath],
     *,
-    time: str,
-    every: str,
+    time: str | None = None,
+    time_format: str | None = None,
+    every: str | None = None,
     truth: AnyPath | None = None,
     drawn: float | None = None,
     bound: float | None = None,
+    bad_rows: AnyPath | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
     csv_sep: str | None = None,
     encoding: str | None = None,
     trust: Iterable[str] = (),
+    overwrite: bool = False,
 ) -> MonitorTable:
-    """Return what `monitor` says of the rows of files, cut at dates such as "W-MON" or "MS"."""
+    """Monitor the rows of files by the calendar, or file by file.
+
+    Chunks are periods of a frequency such as "W-MON" (default) or "MS" of the dates in column
+    `time`, see `read_dates`; without `time` each file is one, in the order of their names.
+    """
     from labelsure.estimation.monitoring import monitor
 
     if (truth is None) != (drawn is None) or (truth is not None and id_column is None):
@@ -460,13 +629,36 @@ def monitor_files(
             "`truth` must come with `drawn`, the probability with which each row was drawn to be "
             "labelled, and with `id_column`, which names the rows in both tables."
         )
-    fitted = ModelFile.find(model, trust).load()
-    reader = InputTable(fitted, id_column)
-    columns = None if reader.columns is None else [*dict.fromkeys([*reader.columns, time])]
-    text = TextFormat(csv_sep, encoding)
-    frame = read_table(inputs, columns, text)
-    dates = _read_dates(frame, time)
-    chunks = _cut_by_calendar(dates, every)
+    if time is None and (every is not None or time_format is not None):
+        raise InputError(
+            "`every` and `time_format` must come with `time`, the column of dates. Name it, or "
+            "leave both out: each file is then a chunk."
+        )
+    inputs, text = list_inputs(inputs), TextFormat(csv_sep, encoding)
+    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
+    dated = [] if time is None else [time]
+    rows = FileRows.open(model, inputs, id_column=id_column, columns=dated, text=text, trust=trust)
+    fitted, reader = rows.model, InputTable(rows.model, id_column)
+    bad: Reasons | None = None if aside is None else {}
+    frame, places_of = read_frame(rows, reader, bad)
+    if time is None:
+        chunks = _cut_by_file([source for source, _ in places_of])
+    else:
+        if time not in frame.columns:
+            raise InputError(f"`time` must name a column of the input, got {time!r}.")
+        dates, reasons = read_dates(frame[time], time_format)
+        undated = list(reasons)
+        if undated and bad is None:
+            (source, row), reason = places_of[undated[0]], reasons[undated[0]]
+            raise RowsError({row: reason}, repr(source))
+        if bad is not None:
+            for at in undated:
+                source, row = places_of[at]
+                bad.setdefault(source, {})[row] = reasons[at]
+        frame = frame.drop(index=undated).reset_index(drop=True)
+        chunks = _cut_by_calendar(dates.drop(index=undated), every or "W-MON")
+    if aside is not None:
+        write_bad_rows(aside, rows.files, bad or {})
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
@@ -474,35 +666,40 @@ def monitor_files(
         known = TrueLabels.read(truth, fitted, text=text, **named)
         entries, places = known.locate(frame, "the input")
         labels = {}
-        for name, rows in chunks.items():
-            own = np.isin(places, rows)
+        for name, own_rows in chunks.items():
+            own = np.isin(places, own_rows)
             if own.any():
                 truths = known.labelsets[entries[own]]
-                labels[name] = (np.searchsorted(rows, places[own]), truths, drawn)
+                labels[name] = (np.searchsorted(own_rows, places[own]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(
         fitted,
-        {name: rows_of[rows] for name, rows in chunks.items()},
+        {name: rows_of[own_rows] for name, own_rows in chunks.items()},
         labels=labels,
         bound=bound,
         level=fitted.confidence,
     )
 
 
-def _read_dates(frame: Any, time: str) -> Any:
-    """Return the dates of all rows, or say which is none."""
+def read_frame(
+    rows: FileRows, reader: InputTable, bad: Reasons | None
+) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
+    """Return all rows that a model can use, and file and row of each."""
     import pandas as pd
 
-    if time not in frame.columns:
-        raise InputError(f"`time` must name a column of the input, got {time!r}.")
-    dates = pd.to_datetime(frame[time], errors="coerce", format="mixed", utc=True)
-    if dates.isna().any():
-        row = int(np.argmax(dates.isna()))
-        raise InputError(
-            f"Each row must have a date in {time!r}, got {frame[time].iloc[row]!r} in row {row} "
-            "(rows count from 0). Fix or drop that row."
-        )
-    return dates.dt.tz_localize(None)
+    frames, places = [], list[tuple[str, int]]()
+    for some in read_files(rows, reader, bad):
+        frames.append(some.rows)
+        places += [(some.source, int(row)) for row in some.rows.index]
+    if not frames:
+        raise DataError("The input must have at least one row that can be used, none can.")
+    return pd.concat(frames, ignore_index=True), places
+
+
+def _cut_by_file(sources: list[str]) -> dict[str, Indices]:
+    """Return the rows of each file, in the order of their names."""
+    files = np.asarray(sources)
+    return {str(name): np.flatnonzero(files == name) for name in np.unique(files)}
 
 
 def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:

@@ -376,8 +376,9 @@ class FrameScorer:
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
         fitted, k = self.model.fitted_, self._top or int(self._shows)
-        estimated = estimate_rows(fitted, fitted.predictor.predict(X), k)
-        found = assess_rows(fitted, estimated, X)
+        predictions = fitted.predictor.predict(X)
+        estimated = estimate_rows(fitted, predictions, k)
+        found = assess_rows(fitted, predictions, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
         types = _empty_table(self.make_schema(rows)).dtypes
@@ -647,6 +648,10 @@ class ReadRows:
         return draw_keys(self.source, self.rows.index)
 
 
+Reasons = dict[str, dict[int, str]]
+"""Why rows cannot be used, by file and position."""
+
+
 def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = None) -> ReadRows:
     """Return the rows of a chunk as the model takes them. Bad rows are refused, or put into `bad`.
 
@@ -668,7 +673,21 @@ def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = Non
     return ReadRows(chunk, rows, X, ids)
 
 
-def _plain_records(frame: pd.DataFrame) -> Any:
+def read_files(files: FileRows, inputs: InputTable, bad: Reasons | None) -> Iterator[ReadRows]:
+    """Yield the rows of all files that can be used. Bad rows are refused, or put into `bad`."""
+    for _, chunk in files.read():
+        own: dict[int, str] | None = None if bad is None else {}
+        try:
+            some = read_rows(inputs, chunk, own)
+        except RowsError as error:
+            refuse_failure(error, files.files)
+        if bad is not None and own:
+            bad.setdefault(chunk.file.source, {}).update(own)
+        if some.X is not None:
+            yield some
+
+
+def plain_records(frame: pd.DataFrame) -> Any:
     """Return rows as JSON can hold them, infinite numbers as text."""
     columns = {
         name: column.astype(object).where(~np.isinf(column), column.astype(str))
@@ -847,7 +866,7 @@ def score_files(
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
-    aside = None if bad_rows is None else _check_bad_rows(storage.expand_path(bad_rows))
+    aside = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))
     storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     rows = FileRows.open(
         model,
@@ -914,7 +933,10 @@ def score_files(
         if not notes:
             raise DataError("The input must have at least one row, it has none.")
         if set_aside is not None:
-            _write_bad_rows(set_aside, notes, rows.files)
+            bad = dict[str, dict[int, str]]()
+            for part in notes.values():
+                bad.setdefault(part["file"], {}).update(part["bad"])
+            write_bad_rows(set_aside, rows.files, bad)
         if not (n_rows := sum(part["n_rows"] for part in notes.values())):
             raise DataError("The input must have at least one row that can be scored, none can.")
         audited = None if audit is None else _draw_audit(notes, audit, seed)
@@ -1026,7 +1048,8 @@ def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> No
         )
 
 
-def _check_bad_rows(path: Path) -> Path:
+def check_bad_rows(path: Path) -> Path:
+    """Return the file for bad rows if its name says JSONL."""
     if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
@@ -1064,27 +1087,22 @@ def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def _write_bad_rows(
-    output: storage.FinishedOutput, notes: Mapping[str, Any], files: Iterable[TableFile]
-) -> None:
-    """Write the rows that were set aside, in the order of the input."""
-    reasons: dict[str, dict[int, str]] = {}
-    for part in notes.values():
-        reasons.setdefault(part["file"], {}).update(part["bad"])
-    rows = (row for file in files for row in _describe_rows(file, reasons.get(file.source, {})))
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    storage.write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
-    output.note({})
-
-
-def _describe_rows(file: TableFile, bad: Mapping[int, str]) -> Iterator[dict[str, Any]]:
-    """Yield where each bad row is, why it cannot be used, and its values where they are known."""
+def write_bad_rows(output: storage.FinishedOutput, files: Iterable[TableFile], bad: Reasons) -> int:
+    """Write rows that were set aside, in the order of the input; return how many they are."""
     import pandas as pd
 
-    for row, line, values in find_rows(file, bad):
-        plain = None if values is None else _plain_records(pd.DataFrame([values]))[0]
-        reason = bad[row].replace("{line}", str(line), 1)
-        yield {"file": file.source, "row": row, "line": line, "reason": reason, "values": plain}
+    lines = list[str]()
+    for file in files:
+        reasons = bad.get(file.source, {})
+        for row, line, values in find_rows(file, reasons):
+            plain = None if values is None else plain_records(pd.DataFrame([values]))[0]
+            reason = reasons[row].replace("{line}", str(line), 1)
+            found = {"file": file.source, "row": row, "line": line, "reason": reason}
+            lines.append(json.dumps({**found, "values": plain}, ensure_ascii=False) + "\n")
+    text = "".join(lines)
+    storage.write_output(output.path, lambda path: path.write_text(text, encoding="utf-8"))
+    output.note({})
+    return len(lines)
 
 
 def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:

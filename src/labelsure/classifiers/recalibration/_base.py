@@ -104,8 +104,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
-        self.label_names_, self.n_labels_ = _common_labels(parts)
+        parts = self._read_parts(dists, Ys)
         for part in parts:
             self._check_kind(part.dist)
         if sample_weights is not None:
@@ -121,6 +120,18 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.is_kept_ = not self.gate or passes(self.gain_low_)
         self._warn_of_parameters()
         return self
+
+    def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
+        """Raise InputError for true labelsets that recalibrated distributions exclude."""
+
+    def _read_parts(self, dists: Sequence[LabelsetDistribution], Ys: Sequence[Any]) -> list[Part]:
+        """Align truths with distributions and set names and number of the labels."""
+        parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
+        self.label_names_, self.n_labels_ = _common_labels(parts)
+        return parts
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self._fitted)
 
     def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
         """Yield each part that this was fitted to, with the parameters of all other parts."""
@@ -149,7 +160,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         if not self.is_kept_ or len(dist) == 0:
             return dist
         self._check_kind(dist)
-        return self._apply(dist, tuple(getattr(self, name) for name in self._fitted))
+        return self._apply(dist, self._parameters())
 
     @abstractmethod
     def _fit_parameters(self, parts: list[Part]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, Labelsets, Mask
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.classifiers.recalibration._labelwise import read_logits
 from labelsure.distributions._base import LabelsetDistribution
@@ -81,17 +81,7 @@ class ChainDependence(Recalibration):
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[Floats, Floats]:
         logits = np.concatenate([read_logits(part.dist) for part in parts])
-        Y, weights = join_truth(parts)
-        n_labels = Y.shape[1]
-        curves, links = np.repeat([[1.0], [0.0]], n_labels, axis=1), np.zeros((n_labels, n_labels))
-        for j in range(n_labels):
-            if Y[:, j].min() == Y[:, j].max():
-                continue  # of one value nothing can be parameters
-            known = np.column_stack([logits[:, j], Y[:, :j]])
-            fitted = LogisticRegression(C=self.C, max_iter=1000).fit(known, Y[:, j], weights)
-            curves[:, j] = fitted.coef_[0, 0], fitted.intercept_[0]
-            links[j, :j] = fitted.coef_[0, 1:]
-        return curves, links
+        return fit_links(logits, *join_truth(parts), C=self.C)
 
     def _apply(
         self, dist: LabelsetDistribution, parameters: tuple[Floats, Floats]
@@ -100,3 +90,39 @@ class ChainDependence(Recalibration):
         base = slopes * read_logits(dist) + intercepts
         chain = LinearChain(range(dist.n_labels), base, links)
         return ChainMixture([chain], dist.label_names)._with_index(dist.index)
+
+
+def fit_links(
+    logits: Floats,
+    Y: Labelsets,
+    weights: Floats | None,
+    *,
+    C: float = 1.0,
+    is_open: Mask | None = None,
+) -> tuple[Floats, Floats]:
+    """Slope and intercept of each label, (2, L), and weights of those before it, (L, L).
+
+    Parameters
+    ----------
+    logits, Y
+        (n, L) of the labels in the order of the chain.
+    weights
+        (n,) of the instances.
+    C
+        Inverse strength of the ridge penalty.
+    is_open
+        (n, L) whether the labels before it leave a label open; only such rows are used for it.
+    """
+    n_labels = Y.shape[1]
+    curves, links = np.repeat([[1.0], [0.0]], n_labels, axis=1), np.zeros((n_labels, n_labels))
+    for j in range(n_labels):
+        rows = slice(None) if is_open is None else np.flatnonzero(is_open[:, j])
+        y = Y[rows, j]
+        if y.size == 0 or y.min() == y.max():
+            continue  # of one value nothing can be learned
+        known = np.column_stack([logits[rows, j], Y[rows, :j]])
+        of_rows = None if weights is None else weights[rows]
+        fitted = LogisticRegression(C=C, max_iter=1000).fit(known, y, of_rows)
+        curves[:, j] = fitted.coef_[0, 0], fitted.intercept_[0]
+        links[j, :j] = fitted.coef_[0, 1:]
+    return curves, links

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -91,21 +92,18 @@ class LabelwiseCalibration(Recalibration):
         logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         counts = np.ones(len(Y)) if weights is None else weights
-        pooled = _fit_sigmoids(
-            logits.reshape(-1, 1),
-            Y.astype(np.float64).reshape(-1, 1),
-            np.repeat(counts, Y.shape[1]),
-            np.array([[1.0], [0.0]]),
-            np.full((2, 1), NEARLY_NONE),
-        )
         n_ones = counts @ Y
         n_zeros = counts.sum() - n_ones
-        targets = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
-        spread = np.average((logits - np.average(logits, axis=0, weights=counts)) ** 2, 0, counts)
-        penalties = np.stack(
-            [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
-        )
-        return (_fit_sigmoids(logits, targets, counts, pooled, penalties),)
+        smoothed = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
+
+        def loss_for(targets: Floats | Labelsets) -> Loss:
+            def loss(z: Floats) -> tuple[float, Floats]:
+                entropy = (counts @ (np.logaddexp(0.0, z) - targets * z)).sum()
+                return float(entropy), counts[:, np.newaxis] * (expit(z) - targets)
+
+            return loss
+
+        return (fit_curves(logits, counts, loss_for(Y), loss_for(smoothed)),)
 
     def _apply(self, dist: LabelsetDistribution, parameters: tuple[Floats]) -> LabelsetDistribution:
         slopes, intercepts = parameters[0]
@@ -113,27 +111,46 @@ class LabelwiseCalibration(Recalibration):
         return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
 
 
-def _fit_sigmoids(
-    logits: Floats, targets: Floats, weights: Floats, centre: Floats, penalties: Floats
-) -> Floats:
-    """Return slope and intercept of each column, (2, L), by L-BFGS on all at once.
+Loss = Callable[[Floats], tuple[float, Floats]]
+"""Minus the log-likelihood of (n, L) logits, and its gradient, (n, L)."""
 
-    Each minimises its cross-entropy plus half of its penalties times the squared distance from the
-    centre, which is strictly convex.
+
+def fit_curves(logits: Floats, weights: Floats, pooled_loss: Loss, loss: Loss) -> Floats:
+    """Slope and intercept of each label's logit, (2, L), shrunk towards those of all together.
+
+    Parameters
+    ----------
+    logits, weights
+        (n, L) logits and (n,) weights of the instances.
+    pooled_loss, loss
+        For one curve for all labels, and for one each.
     """
-    shape, weights = (2, logits.shape[1]), weights[:, np.newaxis]
+    start = np.array([[1.0], [0.0]])
+    pooled = _minimise(logits, pooled_loss, start, np.full((2, 1), NEARLY_NONE))
+    spread = np.average((logits - np.average(logits, axis=0, weights=weights)) ** 2, 0, weights)
+    penalties = np.stack(
+        [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(spread.shape, INTERCEPT_PENALTY)]
+    )
+    return _minimise(logits, loss, np.tile(pooled, logits.shape[1]), penalties)
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        curves = flat.reshape(shape)
-        z, away = curves[0] * logits + curves[1], curves - centre
-        entropy = (weights * (np.logaddexp(0.0, z) - targets * z)).sum()
-        off = weights * (expit(z) - targets)
-        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)]) + penalties * away
-        return entropy + 0.5 * (penalties * away**2).sum(), slopes.ravel()
 
-    start = np.broadcast_to(centre, shape).ravel()
-    found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", options=PRECISION)
-    return found.x.reshape(shape)
+def _minimise(logits: Floats, loss: Loss, centre: Floats, penalties: Floats) -> Floats:
+    """Slopes and intercepts, (2, L) or (2, 1), by L-BFGS on all at once.
+
+    They minimise the loss plus half of the penalties times the squared distance from the centre.
+    """
+
+    def penalised(flat: Floats) -> tuple[float, Floats]:
+        curves = flat.reshape(centre.shape)
+        value, off = loss(curves[0] * logits + curves[1])
+        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)])
+        if centre.shape[1] == 1:
+            slopes = slopes.sum(axis=1, keepdims=True)
+        away = penalties * (curves - centre)
+        return value + 0.5 * (away * (curves - centre)).sum(), (slopes + away).ravel()
+
+    found: Any = minimize(penalised, centre.ravel(), jac=True, method="L-BFGS-B", options=PRECISION)
+    return found.x.reshape(centre.shape)
 
 
 def read_logits(dist: LabelsetDistribution) -> Floats:

@@ -182,6 +182,8 @@ class RecalibratedClassifier(LabelsetPredictor):
             rows = np.flatnonzero(weights > 0)
             X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         everything = np.arange(count_rows(X))
+        if isinstance(self.method, Recalibration):
+            self.method.check_truth(truth.labelsets, truth.label_names)
         self.estimator_ = self._fit_model(X, y, None if settled else weights, everything)
         fits = [(self.estimator_, everything)]
         if not settled:

@@ -15,6 +15,7 @@ from labelsure.classifiers.recalibration._temperature import LOG_LIMITS
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 
 
@@ -98,6 +99,8 @@ class VoteSmoothing(Recalibration):
         share = strength / (votes.n_votes + strength)
         rest = votes.table.marginals() * (1 - share)[:, np.newaxis] + share[:, np.newaxis] * prior
         smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
+        if dist.rules is not None:
+            return SmoothedTable(votes.table, constrain_named(smooth, dist.rules), share)
         return SmoothedTable(votes.table, smooth, share)
 
     def _describe_parameters(self) -> str:

@@ -1,0 +1,264 @@
+"""Calibration of distributions over the valid labelsets of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
+from labelsure.classifiers.recalibration._dependence import fit_links
+from labelsure.classifiers.recalibration._gate import N_FOLDS
+from labelsure.classifiers.recalibration._labelwise import fit_curves, read_logits
+from labelsure.classifiers.recalibration._temperature import TemperatureScaling
+from labelsure.classifiers.recalibration._votes import VoteSmoothing
+from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain
+from labelsure.distributions._constrained import (
+    HardLinks,
+    constrain,
+    constrain_logits,
+    log_likelihood,
+)
+from labelsure.distributions.constraints import (
+    LabelConstraints,
+    constrain_named,
+    refuse_broken_rules,
+)
+from labelsure.errors import InputError, hold_warnings
+from labelsure.labelsets.label_rules import LabelRules
+
+
+class ConstrainedCalibration(Recalibration):
+    """Restrict distributions to valid labelsets, and calibrate them where that helps.
+
+    For independent labels two forms are fitted, and the one with the higher log-probability of
+    held-out truths is used:
+
+    - *through the rules*: a slope and an intercept for the logit of each label, shrunk towards
+      common ones, with the highest likelihood after the restriction;
+    - *links*: a chain of logistic regressions, parents first, in which the rules are links that
+      nothing outweighs.
+
+    Chains obey the rules link by link and get a temperature, votes get the ancestors of their
+    labels and are smoothed, other joints are restricted and normalised. Where nothing passes the
+    gate of `LabelwiseCalibration`, distributions are restricted alone.
+
+    Parameters
+    ----------
+    constraints
+        The rules.
+    calibrate
+        Whether anything is fitted; otherwise distributions are restricted alone.
+
+    Attributes
+    ----------
+    form_
+        The fitted recalibration that is used; None where distributions are restricted alone.
+    broken_
+        Share of the calibration rows whose most probable labelset breaks a rule without the
+        constraints.
+    is_kept_
+        True: rules always hold.
+    gain_, gain_low_, gain_high_
+        Mean gain of the form in the log-probability of the truth on held-out rows, above that of
+        the restriction alone, and its 95% interval.
+    n_samples_, n_impossible_
+        Size of the calibration set, and how many instances are left out because their truth has
+        probability 0.
+
+    See Also
+    --------
+    LabelConstraints : The rules.
+    AccuracyAwareClassifier : Fits it by `constraints=`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import ConstrainedCalibration, IndependentLabels, LabelConstraints
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1]])[rng.integers(0, 4, 300)]
+    >>> p = 1 / (1 + np.exp(2 * rng.normal(size=truth.shape) + 2 - 4 * truth))
+    >>> rules = LabelConstraints({"cat": "animal", "dog": "animal"}, exclusive=[["cat", "dog"]])
+    >>> dist = IndependentLabels(p, label_names=["animal", "cat", "dog"])
+    >>> calibration = ConstrainedCalibration(rules).fit(dist, truth)
+    >>> print(calibration)
+    Label constraints (2 parents, 1 exclusive group), calibrated through the rules: ...
+    >>> len(rules.check(dist.mode(), dist.label_names)) > 0
+    True
+    >>> len(rules.check(calibration.transform(dist).mode(), dist.label_names))
+    0
+    """
+
+    gate = True
+
+    def __init__(self, constraints: LabelConstraints, calibrate: bool = True) -> None:
+        self.constraints = constraints
+        self.calibrate = calibrate
+
+    def fit_parts(
+        self,
+        dists: Sequence[LabelsetDistribution],
+        Ys: Sequence[Any],
+        sample_weights: Sequence[Any] | None = None,
+    ) -> Self:
+        """Fit to several batches together, such as the out-of-fold predictions of each fold.
+
+        Parameters
+        ----------
+        dists
+            One batch of distributions for each part.
+        Ys
+            Their true labelsets. Raises InputError if one of them breaks a rule.
+        sample_weights
+            Their weights; None for equal ones.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        parts = self._read_parts(dists, Ys)
+        for part in parts:
+            self.check_truth(part.truth, self.label_names_)
+        n_broken = [np.count_nonzero(~self._rules.is_valid(part.dist.mode())) for part in parts]
+        self.n_samples_, self.n_impossible_ = sum(len(part.dist) for part in parts), 0
+        self.broken_ = sum(n_broken) / max(1, self.n_samples_)
+        self.form_, self.is_kept_ = None, True
+        self.gain_ = self.gain_low_ = self.gain_high_ = 0.0
+        if not self.calibrate or self.n_samples_ < 2 * N_FOLDS:
+            return self
+        prepared = [self._prepare(part.dist) for part in parts]
+        truths = [part.truth for part in parts]
+        for form in self._forms(prepared[0]):
+            with hold_warnings(UserWarning):  # of a form that was not asked for
+                form.fit_parts(prepared, truths, sample_weights)
+            if form.is_kept_ and form.gain_ > self.gain_:
+                self.form_ = form
+                for name in ("gain_", "gain_low_", "gain_high_", "n_samples_", "n_impossible_"):
+                    setattr(self, name, getattr(form, name))
+        return self
+
+    def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
+        """Raise InputError for true labelsets that break a rule."""
+        refuse_broken_rules(self.constraints.bind(label_names, Y.shape[1]), Y, label_names)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.constraints, LabelConstraints):
+            raise InputError(
+                f"`constraints` must be LabelConstraints, got {type(self.constraints).__name__}. "
+                "Make some, e.g. `LabelConstraints(parents={'dog': 'animal'})`."
+            )
+
+    @property
+    def _rules(self) -> LabelRules:
+        return self.constraints.bind(self.label_names_, self.n_labels_)
+
+    def _forms(self, dist: LabelsetDistribution) -> list[Recalibration]:
+        """Recalibrations that may be fitted to such distributions."""
+        if dist._votes() is not None:
+            return [VoteSmoothing()]
+        if not has_free_labels(dist):
+            return [TemperatureScaling()] if dist._has_conditionals else []
+        forms = [RuledCurves(self.constraints)]
+        return forms if self._rules.has_nested_choice else [*forms, RuledLinks(self.constraints)]
+
+    def _prepare(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        """Restricted joints; independent labels as they are, since forms calibrate them first."""
+        return dist if has_free_labels(dist) else constrain_named(dist, self._rules)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return () if self.form_ is None else self.form_._parameters()
+
+    def _fit_parameters(self, parts: list[Part]) -> tuple[Any, ...]:
+        if self.form_ is None:
+            return ()
+        return self.form_._fit_parameters(
+            [part._replace(dist=self._prepare(part.dist)) for part in parts]
+        )
+
+    def _apply(self, dist: LabelsetDistribution, parameters: Any) -> LabelsetDistribution:
+        if self.form_ is None:
+            return constrain_named(dist, self._rules)
+        found = self.form_._apply(self._prepare(dist), parameters)._with_index(dist.index)
+        found._label_names, found._rules = dist.label_names, self._rules
+        return found
+
+    def __str__(self) -> str:
+        form = "not calibrated" if self.form_ is None else str(self.form_).rstrip(".")
+        return (
+            f"Label constraints ({self.constraints.words}), {form[0].lower()}{form[1:]}. Without "
+            f"them {self.broken_:.1%} of the model's own predictions would break a rule."
+        )
+
+
+def has_free_labels(dist: LabelsetDistribution) -> bool:
+    """Whether labels are independent and few enough for arrays."""
+    return dist._is_independent and not dist.sparse_rows
+
+
+class RuledForm(Recalibration):
+    """Base class: a recalibration of independent labels whose result obeys rules.
+
+    Parameters
+    ----------
+    constraints
+        The rules.
+    """
+
+    def __init__(self, constraints: LabelConstraints) -> None:
+        super().__init__()
+        self.constraints = constraints
+
+    @property
+    def _rules(self) -> LabelRules:
+        return self.constraints.bind(self.label_names_, self.n_labels_)
+
+    def _plain_log_prob(self, part: Part) -> Floats:
+        return constrain(part.dist, self._rules)._log_prob(part.truth)
+
+
+class RuledCurves(RuledForm):
+    """Slope and intercept of each label's logit, with the highest likelihood under the rules."""
+
+    _title, _fitted = "Calibrated through the rules", ("curves_",)
+
+    def _fit_parameters(self, parts: list[Part]) -> tuple[Floats]:
+        logits = np.concatenate([read_logits(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
+        counts = np.ones(len(Y)) if weights is None else weights
+        rules = self._rules
+
+        def loss(z: Floats) -> tuple[float, Floats]:
+            logs, gradient = log_likelihood(rules, Y, z)
+            return -float(counts @ logs), -counts[:, np.newaxis] * gradient
+
+        return (fit_curves(logits, counts, loss, loss),)
+
+    def _apply(self, dist: LabelsetDistribution, parameters: tuple[Floats]) -> LabelsetDistribution:
+        slopes, intercepts = parameters[0]
+        return constrain_logits(slopes * read_logits(dist) + intercepts, self._rules)
+
+
+class RuledLinks(RuledForm):
+    """Chain of logistic regressions, parents first, in which rules are links."""
+
+    _title, _fitted = "Dependence with the rules as links", ("curves_", "weights_")
+
+    def _fit_parameters(self, parts: list[Part]) -> tuple[Floats, Floats]:
+        logits = np.concatenate([read_logits(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
+        order = np.array(self._rules.order)
+        is_open = HardLinks.of(self._rules, order).leave_open(Y[:, order])
+        return fit_links(logits[:, order], Y[:, order], weights, is_open=is_open)
+
+    def _apply(
+        self, dist: LabelsetDistribution, parameters: tuple[Floats, Floats]
+    ) -> LabelsetDistribution:
+        (slopes, intercepts), links = parameters
+        order = self._rules.order
+        base = slopes * read_logits(dist)[:, order] + intercepts
+        return constrain(ChainMixture([LinearChain(order, base, links)]), self._rules)

@@ -1,0 +1,182 @@
+"""`InputRanges`: rows whose numbers lie far outside of those that a model was fitted to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+
+from labelsure._runtime.limits import DECISION_BYTES, cut_rows
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.classifiers._inner_models import first_step, innermost
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.distributions._probabilities import make_generator
+from labelsure.labelsets.foreign import as_table, take_rows
+from labelsure.saving import CompactState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TAIL = 0.005
+"""Share of rows left out at each end of a column's range."""
+
+REFERRED = 0.005
+"""Share of ordinary rows that may lie outside. `benchmarks.input_ranges`: nine sets, at most 0.5%
+outside of q=.005; a limit of 1.5 times as much finds up to .15 less of columns times ten."""
+
+LEAST_LIMIT = 0.5
+"""Ranges by which a number may lie outside of its column's range on any data."""
+
+N_FOLDS = 5
+MAX_ROWS, MAX_CELLS = 10_000, 2**23
+"""Rows, and numbers in them, that ranges are taken from."""
+
+
+@dataclass(frozen=True)
+class InputRanges(CompactState):
+    """Ranges of numeric columns, and how far outside of one a row may lie.
+
+    The deviation of a number is its distance from the range of its column, [q, 1 - q] quantiles,
+    relative to the length of that range; the deviation of a row is the largest of its numbers. The
+    limit is a quantile of deviations from ranges of other rows, by folds.
+
+    Parameters
+    ----------
+    names
+        Columns that are compared; None for all columns of an array.
+    low, high, scale
+        (d,) the range of each column, and its length.
+    limit
+        Largest deviation of a row within.
+    """
+
+    names: list[str] | None
+    low: Floats
+    high: Floats
+    scale: Floats
+    limit: float
+
+    @classmethod
+    def fit(cls, X: Any, rows: Indices, estimator: Any, seed: int | None) -> Self | None:
+        """Ranges of some rows; None where X has no columns of numbers."""
+        takes_numbers, names = _choose_columns(X, estimator)
+        drawn = make_generator(seed).permutation(rows)[:MAX_ROWS]
+        values = _read_numbers(take_rows(X, drawn), names) if takes_numbers else None
+        if values is None or 0 in values.shape:
+            return None
+        values = values[: max(MAX_CELLS // values.shape[1], N_FOLDS)]
+        n_rows = values.shape[0]
+        deviations, folds = np.zeros(n_rows), np.arange(n_rows) % N_FOLDS
+        for fold in range(N_FOLDS if n_rows >= N_FOLDS else 0):
+            is_own = folds == fold
+            others = cls(names, *_measure(values[~is_own]), math.inf)
+            deviations[is_own] = others._deviate(values[is_own])[0]
+        rank = min(math.ceil((n_rows + 1) * (1 - REFERRED)), n_rows)
+        limit = max(float(np.sort(deviations)[rank - 1]), LEAST_LIMIT)
+        return cls(names, *_measure(values), limit)
+
+    def find_outside(self, X: Any, shown: list[str] | None = None) -> NDArray[np.object_]:
+        """Name of the column by which each row is outside, (n,); None for rows within."""
+        values = _read_numbers(X, self.names)
+        assert values is not None  # the model has read X
+        deviations, columns = self._deviate(values)
+        names = self.names or shown
+        found = np.full(len(deviations), None, dtype=object)
+        for row in np.flatnonzero(deviations > self.limit):
+            found[row] = f"column {columns[row]}" if names is None else names[columns[row]]
+        return found
+
+    def _deviate(self, values: Any) -> tuple[Floats, NDArray[np.intp]]:
+        """Largest deviation of each row, and its column; missing numbers do not deviate."""
+        n_rows, n_columns = values.shape
+        largest, columns = np.zeros(n_rows), np.zeros(n_rows, dtype=np.intp)
+        for rows in cut_rows(n_rows, 8 * n_columns, DECISION_BYTES):
+            some = values[rows]
+            some = some.toarray() if sparse.issparse(some) else some
+            outside = np.fmax(np.maximum(self.low - some, some - self.high), 0.0) / self.scale
+            columns[rows] = outside.argmax(axis=1)
+            largest[rows] = outside.max(axis=1)
+        return largest, columns
+
+
+def _choose_columns(X: Any, estimator: Any) -> tuple[bool, list[str] | None]:
+    """Whether ranges are taken of X, and of which columns by name.
+
+    Columns that the model drops, such as identifiers, may take any value.
+    """
+    first, table = first_step(estimator), as_table(X)
+    if isinstance(innermost(estimator), PrecomputedProbabilities):
+        return False, None
+    if hasattr(first, "describe_columns"):
+        names = [part["name"] for part in first.describe_columns() if part["role"] == "number"]
+        return bool(names), names
+    if not hasattr(table, "select_dtypes"):
+        return True, None
+    names = list(table.select_dtypes("number").columns)
+    if isinstance(first, ColumnTransformer):
+        parts = [part for part in first.transformers_ if part[1] != "drop"]
+        lists = [list(columns) for *_, columns in parts if isinstance(columns, (list, np.ndarray))]
+        taken = [name for columns in lists for name in columns]
+        names = [name for name in names if name in taken]
+    return bool(names), names
+
+
+def _read_numbers(X: Any, names: list[str] | None) -> Any:
+    """Columns of numbers, (n, d); None if X has none."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    table = as_table(X)
+    if names is not None:
+        frame: pd.DataFrame = table[names]
+        import pandas as pd
+
+        numbers = frame.apply(pd.to_numeric, errors="coerce")
+        return cast(Floats, numbers.to_numpy(np.float64, na_value=np.nan))
+    values = np.asarray(table)
+    is_numeric = values.ndim == 2 and values.dtype.kind in "iuf"
+    return values.astype(np.float64, copy=False) if is_numeric else None
+
+
+def _measure(values: Any) -> tuple[Floats, Floats, Floats]:
+    """Lower and upper end of each column's range, and its length.
+
+    Columns with one number in nearly all rows have the length of their whole range; those with one
+    number in all rows, the median length of the others.
+    """
+    n_rows = values.shape[0]
+    skipped = int(TAIL * (n_rows - 1))
+    ranks = [0, skipped, n_rows - 1 - skipped, n_rows - 1]
+    first, low, high, last = (_rank_sparse if sparse.issparse(values) else _rank)(values, ranks)
+    scale = np.where(high > low, high - low, last - first)
+    typical = float(np.median(scale[scale > 0])) if (scale > 0).any() else 1.0
+    return low, high, np.where(scale > 0, scale, typical)
+
+
+def _rank(values: Any, ranks: list[int]) -> Floats:
+    """Numbers of some ranks in each column, (ranks, d); of columns with missing ones, quantiles."""
+    if np.isnan(values).any():
+        shares = np.array(ranks) / max(len(values) - 1, 1)
+        empty = np.isnan(values).all(axis=0)
+        return cast(Floats, np.nanquantile(np.where(empty, 0.0, values), shares, axis=0))
+    return cast(Floats, np.partition(values, ranks, axis=0)[ranks])
+
+
+def _rank_sparse(values: Any, ranks: list[int]) -> Floats:
+    """Numbers of some ranks in each column, (ranks, d), zeros between negative and positive."""
+    columns = sparse.csc_array(values)
+    lengths = np.diff(columns.indptr)
+    column = np.repeat(np.arange(columns.shape[1]), lengths)
+    ranked = np.append(columns.data[np.lexsort((columns.data, column))], 0.0)
+    n_negative = np.bincount(column, columns.data < 0, columns.shape[1]).astype(np.intp)
+    n_zeros = columns.shape[0] - lengths
+    found = []
+    for rank in ranks:
+        above = rank - n_zeros
+        place = np.where(rank < n_negative, rank, np.where(above >= n_negative, above, -1))
+        found.append(np.where(place < 0, 0.0, ranked[columns.indptr[:-1] * (place >= 0) + place]))
+    return np.array(found, dtype=np.float64)

@@ -1,0 +1,153 @@
+"""Estimates of files that say whether they can be relied on, and the gate of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from labelsure._runtime.arguments import read_number
+from labelsure.errors import InputError
+from labelsure.estimation._shift import say_shift
+
+if TYPE_CHECKING:
+    from labelsure.estimation._batch_estimates import Estimate
+
+
+@dataclass(frozen=True)
+class FileEstimate:
+    """Estimate of the rows of files, and what takes its place under a shift.
+
+    Parameters
+    ----------
+    name
+        The file; "" for all files together.
+    plain
+        The estimate, with its shift test; None if it is refused.
+    weighted
+        The importance-weighted estimate, where a shift was found.
+    refusal
+        Why there is no estimate, or no weighted one.
+    """
+
+    name: str
+    plain: Estimate | None
+    weighted: Estimate | None = None
+    refusal: str = ""
+
+    @property
+    def shift_found(self) -> bool:
+        """Whether the rows differ from the calibration set."""
+        test = None if self.plain is None else self.plain.shift
+        return test is not None and test.found
+
+    @property
+    def usable(self) -> Estimate | None:
+        """The estimate to rely on: under a shift the weighted one; None if there is none."""
+        return self.weighted if self.shift_found else self.plain
+
+    @property
+    def shift(self) -> str:
+        """Whether the rows differ from the calibration set, in words."""
+        return "" if self.plain is None else say_shift(self.plain.shift, self.plain.untested)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        test = None if self.plain is None else self.plain.shift
+        return {
+            **({"file": self.name} if self.name else {}),
+            **({} if self.plain is None else _plain_fields(self.plain)),
+            "shift": None
+            if test is None
+            else {
+                "found": test.found,
+                "auc": test.auc,
+                "p_value": test.p_value,
+                "moved": test.moved.reset_index().to_dict("records"),
+            },
+            "weighted": None if self.weighted is None else _plain_fields(self.weighted),
+            "refusal": self.refusal or None,
+        }
+
+
+def _plain_fields(found: Estimate) -> dict[str, Any]:
+    """Return what JSON has words for: neither NaN nor the test."""
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    del values["shift"]
+    return {name: value for name, value in values.items() if value == value}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Conditions that an estimate must fulfil for a pipeline to go on.
+
+    Parameters
+    ----------
+    fail_below
+        Lowest acceptable estimate, or lower end of its interval if `strict`; None for any.
+    strict
+        Whether the lower end of the interval counts instead of the estimate.
+    fail_on_shift
+        Whether rows that differ from the calibration set, or cannot be compared with it, fail.
+
+    Examples
+    --------
+    >>> from labelsure import Estimate
+    >>> week = Estimate(0.57, 0.552, 0.588, 2158, level=0.95, spread=0.2, quantity="mean F1")
+    >>> Gate(0.56).failures(FileEstimate("", week))
+    []
+    >>> Gate(0.56, strict=True).failures(FileEstimate("", week))
+    ['the lower end of mean F1, 0.552, is below 0.56']
+    """
+
+    fail_below: float | None = None
+    strict: bool = False
+    fail_on_shift: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fail_below is not None:
+            read_number(self.fail_below, "fail_below", 0, 1)
+        elif self.strict:
+            raise InputError(
+                "`strict` must come with `fail_below`, the limit of the lower end. Pass both."
+            )
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any condition."""
+        return self.fail_below is not None or self.fail_on_shift
+
+    def failures(self, found: FileEstimate) -> list[str]:
+        """Conditions that an estimate does not fulfil, each with its number."""
+        return [*self._number_failures(found), *self._shift_failures(found)]
+
+    def all_failures(self, whole: FileEstimate, files: list[FileEstimate]) -> list[str]:
+        """Failures of all rows, and of the shift test of each file."""
+        found = self.failures(whole)
+        for one in files:
+            found += [f"{one.name}: {reason}" for reason in self._shift_failures(one)]
+        return found
+
+    def _number_failures(self, found: FileEstimate) -> list[str]:
+        if self.fail_below is None:
+            return []
+        best = found.usable
+        if best is None:
+            return [f"the estimate is refused ({(found.refusal or found.shift).rstrip('.')})"]
+        value = best.low if self.strict else best.mean
+        if value >= self.fail_below:
+            return []
+        name = f"the lower end of {best.quantity}," if self.strict else best.quantity
+        shown = f"{value:.3f}" if round(value, 3) < self.fail_below else repr(value)
+        return [f"{name} {shown}{',' * self.strict} is below {self.fail_below:g}"]
+
+    def _shift_failures(self, found: FileEstimate) -> list[str]:
+        if not self.fail_on_shift:
+            return []
+        if found.plain is None:
+            return [f"the estimate is refused ({found.refusal.rstrip('.')})"]
+        test = found.plain.shift
+        if test is None:
+            return [f"not tested for shift ({found.plain.untested})"]
+        return (
+            [f"shift detected (AUC {test.auc:.2f}, p = {test.p_value:.2g})"] if test.found else []
+        )
