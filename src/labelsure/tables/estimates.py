@@ -1,4 +1,4 @@
-"""The mean accuracy of all rows of files, and a report page on them, a slice at a time."""
+"""The mean accuracy of all rows of files, and a report page on them, a chunk at a time."""
 
 from __future__ import annotations
 

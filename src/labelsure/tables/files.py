@@ -794,7 +794,7 @@ def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
     return array
 
 
-@lru_cache(maxsize=2)  # the slices of one file come one after the other; beside it the truth
+@lru_cache(maxsize=2)  # a file, and beside it the truth
 def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
