@@ -28,6 +28,7 @@ from benchmarks import (
     first_use,
     many_labels,
     million_labels,
+    paper_variants,
     rates,
     regions,
     scoring,
@@ -56,7 +57,11 @@ MODULES = (
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
-TABLES = {"base_learners": base_learners.main, "study": study.main}
+TABLES = {
+    "base_learners": base_learners.main,
+    "paper_variants": paper_variants.main,
+    "study": study.main,
+}
 """Tables of evidence that need the paper's data sets or runs of them: only by name, and alone."""
 
 if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):

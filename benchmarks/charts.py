@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import labelsure as ls
-from labelsure._runtime.plots import PALETTE, STYLES
+from labelsure._runtime.plots import PALETTE
 from labelsure.study.conclusions import published_table
 from labelsure.study.figures import EXAMPLES, full_name, plot_candidates
 
@@ -48,35 +48,6 @@ def save(figure: plt.Figure, name: str) -> None:
         folder / f"{name}.svg", transparent=True, bbox_inches="tight", metadata={"Date": None}
     )
     plt.close(figure)
-
-
-def thresholds() -> None:
-    """Mean difference of `decide` and each rule, for each metric, on both groups of sets."""
-    rules = {
-        "half": "0.5",
-        "one": "one",
-        "each": "each",
-        "mean_size": "mean size",
-        "top_k": "top k",
-    }
-    groups = {"the_six_sets": "six sets", "further_sets": "further sets"}
-    figure, axes = plt.subplots(2, 4, figsize=(8, 4), sharex=True, sharey=True)
-    for row, (file, group) in zip(axes, groups.items(), strict=True):
-        found = read(f"thresholds_on_the_whole_{file}").set_index(["metric", "way", "against"])
-        for ax, (metric, title) in zip(row, METRICS.items(), strict=True):
-            ax.axvline(0, color=INK, linewidth=0.8)
-            for colour, way in zip(COLOURS, ("decide", "decide, none empty"), strict=False):
-                values = [found.loc[(metric, way, rule), "mean difference"] for rule in rules]
-                ax.plot(values, range(len(rules)), "o", color=colour, label=way)
-            ax.set_yticks(range(len(rules)), list(rules.values()))
-            ax.set_title(f"{title}, {group}", fontsize=9)
-    axes[0, 0].invert_yaxis()
-    figure.supxlabel("mean accuracy of decide minus that of the threshold rule", fontsize=9)
-    figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="upper center", ncols=2, frameon=False
-    )
-    figure.tight_layout(rect=(0, 0, 1, 0.94))
-    save(figure, "thresholds")
 
 
 def joints() -> None:
@@ -117,8 +88,7 @@ def batches() -> None:
         rows = found[found["method"] == method]
         shift = places + 0.12 * (k - 2)
         axes[0].plot(rows["error"], shift, "o", color=colours[k], label=label)
-        covered = pd.to_numeric(rows["covered"].str.rstrip("%"), errors="coerce")
-        axes[1].plot(covered, shift, "o", color=colours[k])
+        axes[1].plot(100 * rows["covered"], shift, "o", color=colours[k])
     axes[1].axvline(95, color=INK, linewidth=0.8)
     axes[0].set_xlabel("mean absolute error")
     axes[1].set_xlabel("coverage of 95% intervals, %")
@@ -209,22 +179,6 @@ def calibration() -> None:
     save(figure, "calibration")
 
 
-def hold_out() -> None:
-    """F1 of the model and width of its interval by the share of rows held out."""
-    found = read("hold_out")
-    found = found[~found["set"].isin(["emotions", "scene", "yeast"])]  # chosen on
-    figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
-    for number, (name, rows) in enumerate(found.groupby("set", sort=False)):
-        style = {"color": COLOURS[number], "linestyle": STYLES[number], "marker": "o"}
-        axes[0].plot(rows["held out"], rows["F1"], label=name, markersize=4, **style)
-        axes[1].plot(rows["held out"], rows["width"], markersize=4, **style)
-    axes[0].set(xlabel="share held out", ylabel="mean F1 of the model")
-    axes[1].set(xlabel="share held out", ylabel="width of the 95% interval")
-    figure.legend(loc="upper center", ncols=6, fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.9))
-    save(figure, "hold_out")
-
-
 def recalibration() -> None:
     """Calibration error of expected accuracy before and after recalibration, means over sets."""
     kinds = {"none": "not recalibrated", "temperature": "temperature scaling"}
@@ -268,25 +222,6 @@ def decisions() -> None:
     figure.supxlabel("accuracy of the default decision minus that of thresholds", fontsize=9)
     figure.tight_layout()
     save(figure, "decisions")
-
-
-def coverage() -> None:
-    """Coverage of 95% intervals without a shift, by set and size of the batch."""
-    found = read("batches_coverage")
-    figure, ax = plt.subplots(figsize=(6, 3))
-    ax.axvline(95, color=INK, linewidth=0.8)
-    for number, column in enumerate(found.columns[3:]):
-        values = pd.to_numeric(found[column].str.rstrip("%"), errors="coerce")
-        label = f"batches of {column.partition(', ')[2]}"
-        places = np.arange(len(found)) + 0.2 * (number - 1)
-        ax.plot(values, places, "os^"[number], color=COLOURS[number], label=label, markersize=5)
-    ax.set_yticks(range(len(found)), found["set"] + " (" + found["calibration"].astype(str) + ")")
-    ax.invert_yaxis()
-    ax.set_xlim(90, 100.5)
-    ax.set_xlabel("coverage of 95% intervals, %")
-    figure.legend(loc="upper center", ncols=3, fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.93))
-    save(figure, "coverage")
 
 
 def acceptance() -> None:
@@ -381,9 +316,8 @@ def regions() -> None:
 
 
 if __name__ == "__main__":
-    charts = (thresholds, joints, batches, candidate_examples, candidate_curves)
-    charts += (paper_correlations, calibration, hold_out, recalibration, decisions, coverage)
-    charts += (acceptance, study_wide, votes, regions)
+    charts = (joints, batches, candidate_examples, candidate_curves, paper_correlations)
+    charts += (calibration, recalibration, decisions, acceptance, study_wide, votes, regions)
     with mpl.rc_context(STYLE):
         for draw in charts:
             draw()

@@ -31,7 +31,7 @@ from labelsure.estimation.score_table import ScoreTable, keep_marginals
 CHOSEN_ON = ("emotions", "scene", "yeast", "stare", "enron", "slashdot")
 METRICS = ("exact", "jaccard")
 ROWS, SIZES = (100, 300, 1000, 3000), (50, 200, 1000)
-N_REPEATS = 10
+N_REPEATS = 4
 OFF = 0.05  # by which the estimate of a shifted batch is wrong
 STRONGEST = 3.0  # rise of the log-odds to be drawn with a standard deviation of the score
 

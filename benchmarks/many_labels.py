@@ -14,8 +14,8 @@ from numba import njit
 import labelsure as ls
 from benchmarks.chains import fitted_mixture
 from benchmarks.measure import Row, core_seconds_in_turn, one_thread
-from labelsure.distributions._chain_mixture import Question
-from labelsure.distributions._sampling import Sampled, need_collision, need_entropy
+from labelsure.distributions._approximations import Question
+from labelsure.distributions._sampling import Sampled
 from labelsure.distributions.candidates import PAPER_CANDIDATES
 
 WIDTH = 0.005
@@ -55,11 +55,8 @@ def evaluate_plainly(bases, weights, orders, labelsets):  # type: ignore[no-unty
 
 def bare_run(dist: ls.distributions.ChainMixture) -> Callable[[], object]:
     """Return a function that evaluates as many labelsets as the answer goes by."""
-    width = dist._engine.sampled_tolerance
-    needs = (need_entropy(width), need_collision(width))
-    question = Question(dist._engine.tolerance, n_certain=1, needs=needs)
     n_needed = np.zeros(len(dist), dtype=int)
-    for rows, view in dist._views(question):
+    for rows, view in dist._views(Question("summary")):
         enumeration = getattr(view, "enumeration", view)
         n_needed[rows] += enumeration.seen.lengths
         if isinstance(view, Sampled):  # those with squared odds count twice

@@ -256,3 +256,12 @@ def capital_above(mean, values, n_stakes=7):
             capital *= 1 + stake * (value - mean)
         total += capital
     return total
+
+
+def paired_margin(accuracy, estimated, inflation, n_batch, quantile):
+    """Half an interval for the difference of two models, by pairs (first, second) of rows."""
+    residuals = [(a - b) - (c - d) for (a, b), (c, d) in zip(accuracy, estimated, strict=True)]
+    mean = sum(residuals) / len(residuals)
+    squares = sum((r - mean) ** 2 for r in residuals) + 1  # one residual at the end of the range
+    single = squares / len(residuals)
+    return quantile * math.sqrt(single * inflation / len(residuals) + single / n_batch)

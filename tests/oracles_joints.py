@@ -24,3 +24,16 @@ def joint_of_powerset(learner, labelsets, x, share, floor):
         p = sum(table[code_of(y)] for y in all_labelsets(n_labels) if y[j])
         marginals.append(min(max(p, floor), 1 - floor))
     return joint_of_smoothed(table, marginals, share)
+
+
+def joint_of_label_counts(odds, weights, n_labels):
+    """P(y) is proportional to weights[number of labels] times the odds of the labels it has."""
+    products = []
+    for code in range(2**n_labels):
+        product, size = 1.0, 0
+        for j in range(n_labels):
+            if code >> j & 1:
+                product *= odds[j]
+                size += 1
+        products.append(product * weights[size])
+    return [product / sum(products) for product in products]

@@ -1,7 +1,9 @@
 """Random batches of distributions, as each kind, with the probabilities they stand for."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +18,7 @@ from scipy import sparse
 from scipy.special import logit
 
 import labelsure as ls
-from labelsure.distributions._dense import DenseBlocks
+from labelsure.distributions._base import TemperedJoint
 from labelsure.distributions._rule_trellis import make_rule_trellis
 from labelsure.distributions._valid_labelsets import ValidLabelsets
 from labelsure.labelsets.label_rules import Group, LabelRules
@@ -252,10 +254,42 @@ def _smoothed(draw, L, least, most):
     return make(list(range(L))), P, make
 
 
+def kind_of_the_guide():
+    """The distribution that CONTRIBUTING.md adds, by the code that stands there."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?class LabelCounts.*?)```", text, re.S)
+    found = {}
+    exec(code, found)
+    return found["LabelCounts"]
+
+
+LabelCounts = kind_of_the_guide()
+
+
+def make_counts(rng, n_samples, L):
+    """Odds and weights of `LabelCounts`; of several labels, one number is impossible."""
+    weights = rng.random((n_samples, L + 1))
+    weights[:, L // 2] *= L == 1
+    return rng.random((n_samples, L)), weights
+
+
 @st.composite
-def _blocks(draw, L, least, most):
-    dist, P, relabel = draw(_dense(L, least, most))
-    return DenseBlocks.of(dist), P, lambda order: DenseBlocks.of(relabel(order))
+def _counts(draw, L, least, most):
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    odds, weights = make_counts(rng, draw(st.integers(least, most)), L)
+    P = [
+        oracles_joints.joint_of_label_counts(row, own, L)
+        for row, own in zip(odds.tolist(), weights.tolist(), strict=True)
+    ]
+    return LabelCounts(odds, weights), P, lambda order: LabelCounts(odds[:, order], weights)
+
+
+@st.composite
+def _tempered(draw, L, least, most):
+    """What is tempered through all probabilities: square roots of these, normalised."""
+    dist, P, relabel = draw(_counts(L, least, most))
+    roots = [[p**0.5 / sum(q**0.5 for q in row) for p in row] for row in P]
+    return TemperedJoint(dist, 2.0), roots, lambda order: TemperedJoint(relabel(order), 2.0)
 
 
 def random_rules(rng, n_labels, several_parents=False):
@@ -337,7 +371,8 @@ _KINDS = {
     "trellis": _trellis,
     "mixture": _mixture,
     "smoothed": _smoothed,
-    "blocks": _blocks,
+    "counts": _counts,
+    "tempered": _tempered,
     "valid": lambda L, least, most: _ruled(L, least, most, make_valid_labelsets),
     "ruled": lambda L, least, most: _ruled(L, least, most, make_rule_trellis),
 }
@@ -370,8 +405,9 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
         return ls.distributions.SmoothedTable(as_table(P, L, label_names=label_names), rest, 0.1)
     if kind == "table":
         return as_table(P, L, label_names=label_names)
-    if kind == "blocks":
-        return DenseBlocks.of(ls.DenseDistribution(P, label_names))
+    if kind in ("counts", "tempered"):
+        counts = LabelCounts(*make_counts(rng, n_samples, L), label_names)
+        return counts if kind == "counts" else TemperedJoint(counts, 2.0)
     return ls.DenseDistribution(P.astype(dtype), label_names)
 
 

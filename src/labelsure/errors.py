@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 MAX_NAMES_LISTED = 30
@@ -225,9 +225,13 @@ def hold_warnings(category: type[Warning]) -> Iterator[list[str]]:
         _HELD.reset(token)
 
 
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__"))  # code of a string may have none
+
+
 def _level_of_caller() -> int:
     """Return how many calls up from `warn` the first is that is not of this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("labelsure."):
+    while frame.f_back is not None and _module(frame).startswith("labelsure."):
         level, frame = level + 1, frame.f_back
     return level

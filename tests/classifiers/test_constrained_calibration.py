@@ -272,7 +272,7 @@ def test_very_many_labels_have_their_ancestors_raised():
     truth = sparse.csr_array(([1, 1], ([0, 0], [2, 4])), shape=(2, 6000))
     rules = ls.LabelConstraints({"l2": "l4", "l3": "l2"})
     found = ls.ConstrainedCalibration(rules).fit(dist, truth)
-    raised = found.transform(dist)._listed_marginals()
+    raised = found.transform(dist).listed_marginals()
     assert_allclose(raised[[0], :][:, [2, 3, 4]].toarray(), [[0.9, 0, 0.9]])
     with pytest.raises(ls.InputError, match=r"'l2' needs 'l4'.*close"):
         ls.ConstrainedCalibration(rules).fit(dist, p > 0.5)

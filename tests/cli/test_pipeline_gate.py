@@ -77,6 +77,8 @@ def test_refused_estimates_fail():
         (["--fail-below", "0.95"], r"mean Jaccard 0\.\d{3} is below 0\.95"),
         (["--metric", "exact", "--fail-below", "0.7"], r"mean exact match 0\.\d{3} is below 0\.7"),
         (["--metric", "f1", "--fail-below", "1", "--strict"], r"the lower end of mean F1, 0\.\d+,"),
+        (["--metric", "macro-f1", "--fail-below", "0.6", "--fail-on-shift"], ""),
+        (["--metric", "macro-f1", "--fail-below", "0.99"], r"macro-f1 0\.\d{3} is below 0\.99"),
     ],
 )
 def test_exit_codes(run, words, failure):

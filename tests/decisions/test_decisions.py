@@ -11,7 +11,7 @@ from strategies import as_table, probability_rows, random_table
 import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 from labelsure.metrics.registry import EXACT, JACCARD, METRICS, Metric
 
 
@@ -49,7 +49,8 @@ def test_the_gap_of_a_large_table(L, n_samples, size, spread):
     dist = random_table(np.random.default_rng(L), n_samples, L, size, spread=spread)
     answer = ls.decide(dist, "jaccard")
     decision, gap = answer.labelsets, answer.gap
-    best = ls.DenseDistribution(dist.probabilities())._best(JACCARD, 1.0)[0]
+    ((_, found),) = ls.DenseDistribution(dist.probabilities())._best(JACCARD, 1.0)
+    best = found.labelsets
     value, optimum = (
         ls.expected_accuracy(dist, Y, metric="jaccard").value for Y in (decision, best)
     )
@@ -64,9 +65,9 @@ def count_evaluated(monkeypatch, kind):
     asked = []
     evaluate = kind._expected
 
-    def counted(dist, metric, guesses, empty):
+    def counted(dist, metrics, guesses, empty):
         asked.append(np.shape(guesses)[1])
-        return evaluate(dist, metric, guesses, empty)
+        return evaluate(dist, metrics, guesses, empty)
 
     monkeypatch.setattr(kind, "_expected", counted)
     return asked
@@ -147,9 +148,9 @@ def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
     tried = []
     evaluate = ls.distributions.TrellisDistribution._expected
 
-    def noted(dist, metric, guesses, empty):
+    def noted(dist, metrics, guesses, empty):
         tried.append(guesses.sum(axis=2)[0].tolist())
-        return evaluate(dist, metric, guesses, empty)
+        return evaluate(dist, metrics, guesses, empty)
 
     monkeypatch.setattr(ls.distributions.TrellisDistribution, "_expected", noted)
     ls.decide(dist, "jaccard")
@@ -271,7 +272,7 @@ def test_no_gap_is_wider_than_the_range_of_its_metric(narrow_beam):
     ]
     dist = ls.distributions.ChainMixture(chains, engine="certified", budget=10)
     gap, widest = ls.decide(dist, "jaccard").gap, 0.0
-    for rows, known in dist._support(EXACT):
+    for rows, known in dist._best(EXACT, 1.0):
         among_seen = ls.decide(known.table, "jaccard").gap
         widest = max(widest, (among_seen + known.unseen_mass).max())
         expected = known.seen_mass * among_seen + known.unseen_mass
@@ -285,7 +286,7 @@ def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget
     dist, P = few_seen(n_samples=40, budget=budget)
     answer = ls.decide(dist, "exact")
     decision, gap = answer.labelsets, answer.gap
-    for rows, known in dist._support(EXACT):
+    for rows, known in dist._best(EXACT, 1.0):
         of_decision = P[rows, codes_of(decision[rows])]
         assert_allclose(gap[rows], np.maximum(known.largest_unseen - of_decision, 0), atol=1e-14)
         assert (gap[rows] <= known.unseen_mass).all()
@@ -296,7 +297,7 @@ def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget
 def test_what_a_support_says_is_true(budget):
     dist, P = few_seen(budget=budget)
     seen_rows = []
-    for rows, known in dist._support(EXACT):
+    for rows, known in dist._best(EXACT, 1.0):
         seen_rows += rows.tolist()
         seen = known.table.probabilities() * known.seen_mass[:, np.newaxis]
         unseen = np.where(seen > 0, 0.0, P[rows])
@@ -305,17 +306,14 @@ def test_what_a_support_says_is_true(budget):
         assert (unseen.sum(axis=1) <= known.unseen_mass).all()
         assert_allclose(unseen.sum(axis=1), known.unseen_mass, atol=1e-11)
         assert (unseen.max(axis=1) <= known.largest_unseen + 1e-15).all()
-        assert known.table.label_names == dist.label_names
     assert seen_rows == list(range(len(dist)))
-    assert dist.with_engine(engine="dense")._support(EXACT) is None
-    assert dist._best(JACCARD, 1.0) is None
 
 
 def test_decisions_by_a_support_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     dist, _ = few_seen()
     whole = [ls.decide(dist, metric) for metric in oracles.METRICS]
     monkeypatch.setattr(_limits, "DECISION_BYTES", 600)
-    assert len(list(dist._support(EXACT))) == 4
+    assert len(list(dist._best(EXACT, 1.0))) == 4
     for metric, at_once in zip(oracles.METRICS, whole, strict=True):
         in_blocks = ls.decide(dist, metric)
         assert_array_equal(in_blocks.labelsets, at_once.labelsets)

@@ -97,7 +97,7 @@ def test_what_does_not_go_together_is_refused():
 def test_what_all_members_agree_on(seed, n_labels, n_chains):
     dist = ls.distributions.ChainMixture(random_chains(seed, n_labels, n_chains, scale=0.8))
     answers = ls.decide(dist, "hamming", skeptical=True).abstentions
-    by_member = [member.probabilities().tolist() for member in dist._members()]
+    by_member = [member.probabilities().tolist() for member in dist._members]
     for i, answer in enumerate(rows_of(answers)):
         assert answer == naive.agreed_labels([P[i] for P in by_member])
 

@@ -11,7 +11,7 @@ import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.distributions._beams import search_beams
 from labelsure.distributions._chains import WeightedChains
-from labelsure.labelsets.rows import codes_of
+from labelsure.labelsets.codes import codes_of
 
 
 def weighted(chains, kind, weights):

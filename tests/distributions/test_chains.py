@@ -136,7 +136,7 @@ def test_summary_says_what_the_single_questions_say(settings):
 def test_members_are_the_single_chains(settings):
     chains = random_chains(*settings)
     dist = ls.distributions.ChainMixture(chains)._with_index(pd.Index(["a", "b"]))
-    members = dist._members()
+    members = dist._members
     assert [member.n_chains for member in members] == [1] * len(chains)
     assert all(member.index.equals(dist.index) for member in members)
     for member, chain in zip(members, chains, strict=True):

@@ -88,7 +88,7 @@ def test_odds_of_labels_with_several_parents_are_a_joint_with_this_gradient(seed
         assert_allclose(odds.gradient(listed)[:, j], rise / 2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["dense", "blocks", "table", "trellis", "mixture"])
+@pytest.mark.parametrize("kind", ["dense", "counts", "table", "trellis", "mixture"])
 @given(SEEDS, st.booleans())
 def test_joints_keep_their_valid_labelsets(kind, seed, overlapping):
     rng, parents, groups = draw_rules(seed)

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 import labelsure as ls
 from labelsure.estimation._batch_estimates import INTERVALS, BatchSums, few_labels_interval
-from labelsure.estimation._shift import rank_excess, warn_of_chosen_rows
+from labelsure.estimation._diagnostics import rank_excess, warn_of_chosen_rows
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.4, 0.7, size=(900, 4))
@@ -235,7 +235,7 @@ def test_rows_are_found_by_name():
         ({"rows": np.arange(400, 418)}, "`rows` must lie from 0 to 399, got 400 to 417"),
         ({"rows": [0.5] * 18}, "must be the positions of the labelled rows"),
         ({"rows": np.ones(400, bool)}, r"got bool of shape \(400,\)\. For a mask"),
-        ({"rows": np.arange(18), "metric": "micro-f1"}, "`metric` must be None with `Y_true`"),
+        ({"rows": np.arange(18), "metric": "micro"}, "Unknown label metric"),
     ],
 )
 def test_wrong_rows(arguments, message):

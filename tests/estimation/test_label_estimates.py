@@ -15,6 +15,7 @@ from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._label_estimates import (
     LABEL_METRICS,
     MEASURES,
+    LabelBatch,
     LabelCalibration,
     LabelCounts,
     widen,
@@ -65,7 +66,7 @@ class TestCoverage:
         for repeat in range(self.N_REPEATS):
             dist, Y = batch(400, 2 * repeat, shared=shared)
             fitted = LabelCalibration.fit(outcomes_of(dist[:200], Y[:200]), repeat)
-            drawn, expected = fitted.draw(outcomes_of(dist[200:], Y[200:]), repeat)
+            drawn, expected = LabelBatch(fitted, outcomes_of(dist[200:], Y[200:])).draw(repeat)
             real = count_labels(Y[200:], dist[200:].mode())
             for metric in averages:
                 values = drawn.of_batch(metric, 1.0)
@@ -178,7 +179,7 @@ class TestModel:
         dist, Y = batch(300, 4)
         Y[:, 0] = 0
         fitted = LabelCalibration.fit(outcomes_of(dist, Y), 0)
-        drawn, _ = fitted.draw(outcomes_of(dist, Y), 0)
+        drawn, _ = LabelBatch(fitted, outcomes_of(dist, Y)).draw(0)
         assert drawn.n_true[:, 0].mean() < 6
         assert drawn.n_true[:, 0].std() > 0.5
 
@@ -197,7 +198,7 @@ class TestModel:
     def test_the_expected_counts_are_the_means_of_those_drawn(self):
         dist, Y = batch(500, 6)
         fitted = LabelCalibration.fit(outcomes_of(dist, Y), 0)
-        drawn, expected = fitted.draw(outcomes_of(dist, Y), 1)
+        drawn, expected = LabelBatch(fitted, outcomes_of(dist, Y)).draw(1)
         assert_allclose(drawn.tp.mean(axis=0), expected.tp.mean(axis=0), rtol=0.02)
         assert_allclose(drawn.n_true.mean(axis=0), expected.n_true.mean(axis=0), rtol=0.02)
         assert drawn.n_predicted.tolist() == dist.mode().sum(axis=0).tolist()

@@ -12,12 +12,9 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from labelsure.estimation._shift import (
-    Separator,
-    compare_views,
-    draw_counts,
-    weigh_by_inputs,
-)
+from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._importance_weights import draw_counts, weigh_by_inputs
+from labelsure.estimation._shift import Separator, ShiftTest, compare_views
 
 NAMES = ["a", "b", "c"]
 
@@ -96,7 +93,8 @@ class TestTheTest:
         larger = make_view(rng.normal(0.25, 1, size=(9000, 1)))
         assert compare_views(make_view(left), larger).found
         assert (test.n_reference, test.n_batch) == (2000, 2000)
-        assert "but little" in str(test)
+        assert "too little to matter" in str(test)
+        assert "too small to matter" in test.brief
 
     def test_the_same_every_time(self):
         once, again = (ls.shift_test(DIST[:700], DIST[700:]) for _ in range(2))
@@ -223,7 +221,7 @@ class TestWeights:
     def test_other_mistakes(self):
         with pytest.raises(ls.errors.UnknownNameError, match="weigted"):
             ESTIMATOR.estimate(DIST, shift="weigted")
-        with pytest.raises(ls.InputError, match="`metric` must be None"):
+        with pytest.raises(ls.InputError, match="`metric` must be a mean over rows with shift"):
             ESTIMATOR.estimate(DIST, shift="weighted", metric="micro-f1")
 
     def test_predictions_of_folds_are_no_reference(self):
@@ -272,3 +270,21 @@ def test_at_most_2000_instances_and_64_labels_are_compared():
     assert len(probabilities) == 64
     assert "P(y3)" not in probabilities
     assert (view.dtypes == np.float32).all()
+
+
+@pytest.mark.parametrize(
+    ("p_value", "auc", "n_rows", "n_batch", "expected"),
+    [
+        (0.005, 0.56, 300, 50, "shift detected, AUC 0.56"),
+        (0.005, 0.548, 300, 50, "shift too small to matter, AUC 0.548"),
+        (0.2, 0.56, 300, 300, "no shift detected"),
+        (0.2, 0.5, 300, 299, "no shift detected (little power: 299 rows against 300)"),
+        (0.2, 0.5, 150, 2000, "no shift detected (little power: 2,000 rows against 150)"),
+    ],
+)
+def test_an_estimate_says_what_the_test_shows(p_value, auc, n_rows, n_batch, expected):
+    test = ShiftTest(auc, p_value, n_rows, n_batch, pd.DataFrame())
+    assert test.brief == expected
+    said = Estimate(0.5, 0.4, 0.6, n_batch, 0.95, 0.1, shift=test)
+    assert str(said).endswith(f"; {expected}).")
+    assert ("little power: 299" in str(test)) == ("little power: 299" in expected)

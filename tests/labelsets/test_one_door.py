@@ -42,6 +42,24 @@ def object_array(lists):
     return array
 
 
+class Tensor:
+    """An array of another library: indexed like one, with a data type that NumPy lacks."""
+
+    dtype = object()
+
+    def __init__(self, rows):
+        self.rows, self.shape, self.ndim = rows, rows.shape, rows.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.rows, dtype)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, key):
+        return Tensor(self.rows[key])
+
+
 def decisions(rows):
     return ls.decisions.Decisions(rows, tuple(NAMES), INDEX)
 
@@ -53,6 +71,7 @@ POSITIONS = {
     "sparse": sp.csr_matrix,
     "frame": frame_of,
     "frame without an index": lambda Y: pd.DataFrame(Y, columns=NAMES),
+    "tensor": Tensor,
     "polars": lambda Y: pl.DataFrame(Y, schema=NAMES),
     "data set": lambda Y: ls.Dataset(np.zeros((N, 1)), Y, NAMES).Y,
 }
@@ -329,6 +348,9 @@ EXEMPT = {
     "LinearChain.link_logits": "likewise",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
+    "ConstrainedCalibration.fit_parts": "reads them as Recalibration.fit_parts does",
+    "ConstrainedCalibration.check_truth": "takes labelsets that were read",
+    "Recalibration.check_truth": "likewise",
     "PredictionColumns.fit": "does not look at y",
     "TableColumns.fit": "does not look at y",
     "Assessment.__init__": "takes what was checked",

@@ -25,7 +25,6 @@ from labelsure.study.report import write_report
 from labelsure.study.run import StudyRun
 from labelsure.study.tables import (
     PrintedTable,
-    clustered_table,
     correlation_table,
     in_sections,
     interval_tables,
@@ -131,8 +130,7 @@ def test_errors_stand_beside_estimates():
     assert titles.index("Hamming") == titles.index("Jaccard") - 1
     assert rows[titles.index("CT")][3] == f"{estimate} {error}"
     assert estimate == "0.015"
-    note = clustered_table(models, "pearson", 6).note
-    assert "6 data sets and 4 features of the data leave 1 degree of freedom." in note
+    assert "clustered by data set" in models_table(models, "pearson", "robustness").note
 
 
 def test_interval_tables_print_bold_underlined_and_missing():
@@ -214,15 +212,8 @@ def test_every_table_is_there_the_main_one_first(analyses):
     assert names == [
         "accuracy", "kendall_effects", "kendall_robustness", "kendall_exact", "kendall_jaccard",
         "pearson_effects", "pearson_robustness", "intervals_exact", "intervals_jaccard", "datasets",
-        "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
-        "pearson_robustness_clustered", "optimal_decisions",
+        "pearson_exact", "pearson_jaccard", "optimal_decisions",
     ]  # fmt: skip
-    (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]
-    assert clustered.note.startswith(
-        "Clustered by data set: 3 data sets and 2 features of the data leave 0 degrees of freedom."
-    )
-    headings = list(dict.fromkeys(clustered.frame.index))
-    assert headings == ["HP", "TG", "SE", "CE"]  # in the paper's order
 
 
 def test_the_main_table_has_actual_and_expected_means(analyses):
@@ -256,7 +247,11 @@ def test_files_of_a_study(analyses, tmp_path):
     assert list(rows)[2] == "`accuracy`"
     assert rows["`kendall_effects`"] == "Table 5 (Analysis 1)"
     listed = {path.stem for path in written if path.suffix == ".md"} - {"README"}
-    assert {name.strip("`") for name in list(rows)[2:]} == listed
+    names = {name.strip("`") for name in list(rows)[2:]}
+    assert {name for name in names if not name.endswith(".csv")} == listed
+    assert {f"tables/{name}" for name in names - listed} <= {
+        path.relative_to(tmp_path).as_posix() for path in written
+    }
     frame = pd.read_csv(tmp_path / "tables/values_models.csv")
     assert set(frame["repeat"]) == {-1, 0, 1}
 

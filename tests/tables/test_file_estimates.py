@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scored_files import make_model, make_rows
 
 import labelsure as ls
+from labelsure.estimation._label_estimates import EntryCounts
 from labelsure.tables import files
 from labelsure.tables.estimates import sum_files
 
@@ -63,3 +64,31 @@ def test_progress_counts_rows(folder, monkeypatch):
         progress=lambda *counted: events.append(counted),
     ).estimate()
     assert events == [(25, None), (50, None), (60, None)]  # nobody knows how many there are
+
+
+@pytest.mark.parametrize("metric", ["macro-f1", "micro-recall", "micro-precision"])
+def test_label_averages_from_parts(folder, monkeypatch, metric):
+    monkeypatch.setattr(files, "CHUNK_ROWS", 13)
+    paths = [folder / "model.labelsure", folder / "new.csv"]
+    found = sum_files(*paths, metric=metric, n_jobs=1).estimate()
+    expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), metric=metric)
+    assert (found.quantity, found.n_samples) == (metric, N_ROWS)
+    for name in ("mean", "low", "high"):  # a last bit may move a logit to the next tenth
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=5e-3)
+    for settings in ({"shift": "weighted"}, {"truth": folder / "new.csv"}):
+        with pytest.raises(ls.InputError, match="`metric` must be a mean over rows"):
+            sum_files(*paths, metric=metric, **settings)
+
+
+def test_counts_of_parts_add_up_to_those_of_the_whole():
+    dist = make_model().predict_distribution(make_rows(N_ROWS).drop(columns="id"))
+    estimator = make_model().accuracy_estimator_
+    decisions = ls.decide(dist, estimator.metric)
+    table = estimator.estimate_rows(dist, decisions).table
+    whole = EntryCounts.of_table(table)
+    parts = EntryCounts.of_table(table[:7]) + EntryCounts.of_table(table[7:])
+    assert (whole.counts == parts.counts).all()
+    assert len(whole) == len(parts) == N_ROWS
+    n_labels = len(make_model().label_names_)
+    predicted = whole.counts.reshape(2 * n_labels, -1).sum(axis=1)[n_labels:]
+    assert (predicted == decisions.labelsets.sum(axis=0)).all()

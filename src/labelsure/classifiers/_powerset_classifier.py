@@ -18,8 +18,8 @@ from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._mixture import SmoothedTable
 from labelsure.distributions._probabilities import make_random_state
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions.candidates import log
 from labelsure.labelsets.codes import code_keys
 from labelsure.labelsets.weighted import WeightedLabelsets

@@ -21,7 +21,7 @@ from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, 
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError
 from labelsure.labelsets.answers import are_answers
 from labelsure.labelsets.codes import from_codes

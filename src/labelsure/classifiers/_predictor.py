@@ -17,17 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
+from labelsure.labelsets.counts import differing_rows
+from labelsure.labelsets.foreign import as_table, index_of, refuse_masked, take_rows
+from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES
 from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
-from labelsure.labelsets.rows import (
-    MAX_WRITTEN_NAMES,
-    as_table,
-    check_shape,
-    differing_rows,
-    index_of,
-    refuse_masked,
-    take_rows,
-)
+from labelsure.labelsets.reading import check_shape
 from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
@@ -119,7 +115,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         classes, (n, 2). Of very many labels the listed ones, sparse
         """
         dist = self.predict_distribution(X)
-        marginals = dist._listed_marginals()
+        marginals = listed_marginals(dist)
         if isinstance(self.classes_, list):
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
@@ -316,8 +312,9 @@ def read_truth(
         names = label_names or names
         names = names if settled or given.sets is None else given.listed_names
     rows = given.to_rows(names, beside="the model", sparse=sparse)
-    dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", np.dtype(int))
-    dtype = dtype if dtype.kind in "biuf" else np.dtype(int)
+    dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":  # a tensor's, or of texts
+        dtype = np.dtype(int)
     return Targets(rows, _classes_of_labelsets(dtype, rows.shape[1], sparse), names)
 
 

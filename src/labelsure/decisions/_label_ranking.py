@@ -11,8 +11,9 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._probabilities import as_floats
+from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import read_rows
+from labelsure.labelsets.reading import read_rows
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""
@@ -34,7 +35,7 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
     >>> rank_labels(IndependentLabels([[0.2, 0.9, 0.5]]))
     array([[3, 1, 2]])
     """
-    marginals = check_distribution(dist)._with_dense_rows().marginals()
+    marginals = check_distribution(dist).marginals()
     order = np.argsort(-marginals, axis=1, kind="stable")
     return np.argsort(order, axis=1) + 1
 
@@ -129,7 +130,7 @@ def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
 def _read_scores(scores: Any) -> Any:
     """Return an (n, L) array of numbers, or a CSR array in canonical form."""
     if isinstance(scores, LabelsetDistribution):
-        return scores._listed_marginals()
+        return listed_marginals(scores)
     is_sparse = sparse.issparse(scores)
     if is_sparse:
         read = sparse.csr_array(scores, dtype=np.float64, copy=True)

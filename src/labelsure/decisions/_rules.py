@@ -18,13 +18,20 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Support, with_flips
+from labelsure.distributions._answers import (
+    Best,
+    Expected,
+    Optimum,
+    Support,
+    join_answers,
+    with_flips,
+)
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
-from labelsure.distributions._dense import DenseBlocks
+from labelsure.distributions._sparse_labels import listed_marginals, with_dense_rows
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import NamedLabelsets
-from labelsure.labelsets.rows import OPEN, make_sparse
+from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,
@@ -212,7 +219,7 @@ def decide(
                 f"`metric` must be 'hamming' with `open_cost` or `skeptical`, got {metric.name!r}. "
                 "Leave these out for other metrics."
             )
-        dense = dist._with_dense_rows()
+        dense = with_dense_rows(dist)
         abstentions = (
             _keep_agreed_labels(dense)
             if open_cost is None
@@ -240,7 +247,7 @@ def _keep_to_rules(
     some = dist[broken]
     proposals = some.top(min(N_PROPOSALS, 2**dist.n_labels)).labelsets
     guesses = np.concatenate([labelsets[broken, np.newaxis], proposals], axis=1)
-    values = some._expected(metric, guesses, empty).value
+    values = some._expected([metric], guesses, empty)[0].value
     values[:, 1:][
         ~rules.is_valid(proposals.reshape(-1, dist.n_labels)).reshape(proposals.shape[:2])
     ] = -np.inf
@@ -269,15 +276,14 @@ def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> Part
 
 def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     """Decide labels whose probability is on one side of a half under all members."""
-    members = dist._members()
-    if members is None:
+    if not dist._members:
         raise InputError(
             "`skeptical` needs a mixture, whose members can disagree, such as an ensemble of "
             f"chains, got {type(dist).__name__}. Use `open_cost` to abstain on labels of any "
             "distribution."
         )
     is_set, is_absent = (np.ones((len(dist), dist.n_labels), dtype=bool) for _ in range(2))
-    for member in members:
+    for member in dist._members:
         found = member.marginal_bounds()
         is_set &= found.low > 0.5 + TIE
         is_absent &= found.high < 0.5 - TIE
@@ -286,31 +292,24 @@ def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
 
 
 def _decide_with_gaps(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    """Decide by the joint distribution or by a support; return decisions and their gaps."""
-    support = dist._support(metric)
-    if support is None:
-        return _decide_in_blocks(dist, metric, empty)
-    decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
-    gaps = np.empty(len(dist))
-    decide_known = _SUPPORT_RULES.get(metric, _decide_by_table)
-    for rows, known in support:
-        if isinstance(known, Support):
-            decisions[rows], gaps[rows] = decide_known(known, metric, empty)
-        else:
-            decisions[rows], gaps[rows] = _decide_in_blocks(known, metric, empty)
-    return decisions, gaps
+    """Take the optimum that the distribution finds itself, or decide by what it answers."""
+    return join_answers(
+        (rows, _decide_by(found, metric, empty)) for rows, found in dist._best(metric, empty)
+    )
 
 
-def _decide_in_blocks(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    """Decide in blocks of instances whose work arrays fit in `DECISION_BYTES`."""
-    decide_block = RULES.get(metric, _decide_from_pairs)
-    if dist.sparse_rows:  # makes its own blocks, by the number of listed labels
-        return decide_block(dist, metric, empty)
-    decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
-    gaps = np.empty(len(dist))
-    for rows in cut_rows(len(dist), 8 * dist.n_labels**2, _limits.DECISION_BYTES):
-        decisions[rows], gaps[rows] = decide_block(dist[rows], metric, empty)
-    return decisions, gaps
+def _decide_by(found: Best, metric: Metric, empty: float) -> Decided:
+    if isinstance(found, Optimum):
+        return found.labelsets, found.gaps
+    if isinstance(found, Support):
+        return _SUPPORT_RULES.get(metric, _decide_by_table)(found, metric, empty)
+    if found.sparse_rows or metric not in RULES:
+        return RULES.get(metric, _refuse)(found, metric, empty)
+    # In blocks of instances whose work arrays fit.
+    blocks = cut_rows(len(found), 8 * found.n_labels**2, _limits.DECISION_BYTES)
+    decide_block, places = RULES[metric], np.arange(len(found))
+    parts = [(places[rows], decide_block(found[rows], metric, empty)) for rows in blocks]
+    return join_answers(parts) if parts else decide_block(found, metric, empty)
 
 
 # One rule for each metric.
@@ -324,59 +323,28 @@ def _take_mode(dist: LabelsetDistribution, metric: Metric, empty: float) -> Deci
 
 def _take_majority(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
     if dist.sparse_rows:
-        return (dist._listed_marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
+        return (listed_marginals(dist) > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
     return _decide_each_label(dist.marginal_bounds())
 
 
 def _decide_each_label(marginals: Expected) -> Decided:
     """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
     decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
-    if marginals.low is marginals.high:  # exact
-        return decisions, np.zeros(len(decisions))
     regret = np.where(decisions == 1, 1 - 2 * marginals.low, 2 * marginals.high - 1)
-    is_exact = marginals.low == marginals.high  # a tie within rounding is no loss
+    is_exact = marginals.low == marginals.high  # of all or single labels: ties are no loss
     return decisions, np.where(is_exact, 0.0, np.maximum(regret, 0.0)).mean(axis=1)
 
 
 def _choose_by_size(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    best = dist._best(metric, empty)
-    return (_choose_f1(dist, empty), np.zeros(len(dist))) if best is None else best
+    return _choose_f1(dist, empty), np.zeros(len(dist))
 
 
-def _transform_or_search(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    best = _best_or_dense(dist, metric, empty, _limits.CHEAP_DENSE_LABELS)
-    return _search_jaccard(dist, empty) if best is None else best
-
-
-def _decide_from_pairs(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    best = _best_or_dense(dist, metric, empty, _limits.ALL_PAIRS_LABELS)
-    if best is None:
-        raise TooLargeError(
-            f"The best labelset under the metric {metric.name!r} can be found for at most "
-            f"{_limits.ALL_PAIRS_LABELS} labels, got {dist.n_labels}. Compare labelsets of your "
-            "own with `expected_accuracy`."
-        )
-    return best
-
-
-RULES: dict[Metric, Rule] = {
-    EXACT: _take_mode,
-    HAMMING: _take_majority,
-    F1: _choose_by_size,
-    JACCARD: _transform_or_search,
-}
-"""The rule for each metric that has one; any other is decided from all pairs of labelsets."""
-
-
-def _best_or_dense(
-    dist: LabelsetDistribution, metric: Metric, empty: float, most: int
-) -> Decided | None:
-    """Return the best labelsets by the distribution's own rule, or of a dense copy if that fits."""
-    best = dist._best(metric, empty)
-    if best is not None or dist.n_labels > most:
-        return best
-    best = DenseBlocks.of(dist)._best(metric, empty)
-    return (make_sparse(best[0]), best[1]) if best is not None and dist.sparse_rows else best
+def _refuse(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
+    raise TooLargeError(
+        f"The best labelset under the metric {metric.name!r} can be found for at most "
+        f"{_limits.ALL_PAIRS_LABELS} labels, got {dist.n_labels}. Compare labelsets of your "
+        "own with `expected_accuracy`."
+    )
 
 
 # Decisions from a support: unseen labelsets widen the gap.
@@ -389,7 +357,7 @@ def _decide_by_table(known: Support, metric: Metric, empty: float) -> Decided:
 
     The two masses may sum to slightly more than one; no gap is wider than the metric's range.
     """
-    decisions, gaps = _decide_in_blocks(known.table, metric, empty)
+    decisions, gaps = _decide_with_gaps(known.table, metric, empty)
     width = metric.range_width(known.table.n_labels, empty=empty)
     return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * width, width)
 
@@ -403,7 +371,8 @@ def _take_best_seen(known: Support, metric: Metric, empty: float) -> Decided:
 
 def _take_likely_labels(known: Support, metric: Metric, empty: float) -> Decided:
     """Decide by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
-    return _decide_each_label(known.marginal_bounds())
+    assert known.marginals is not None  # which Hamming asks for
+    return _decide_each_label(known.marginals)
 
 
 _SUPPORT_RULES: dict[Metric, SupportRule] = {EXACT: _take_best_seen, HAMMING: _take_likely_labels}
@@ -465,7 +434,7 @@ def _best_of_sizes(
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
-def _search_jaccard(dist: LabelsetDistribution, empty: float) -> Decided:
+def _search_jaccard(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
     """Return good labelsets under Jaccard and how far below the optimum they can be.
 
     |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
@@ -505,7 +474,7 @@ class _Search:
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
         """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
         self.left[rows] -= guesses.shape[1]
-        values = self._dist._take(rows)._expected(JACCARD, guesses, self._empty).value
+        values = self._dist._take(rows)._expected([JACCARD], guesses, self._empty)[0].value
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
         better = values[at] > self.value[rows] + TIE
@@ -577,3 +546,12 @@ def _bound_by_covariances(marginals: Floats, covariances: Floats) -> Floats:
     best = np.cumsum(-np.sort(-worth, axis=2), axis=2)
     chosen = np.take_along_axis(best, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
     return chosen + covariances.sum(axis=1, keepdims=True) / least**2
+
+
+RULES: dict[Metric, Rule] = {
+    EXACT: _take_mode,
+    HAMMING: _take_majority,
+    F1: _choose_by_size,
+    JACCARD: _search_jaccard,
+}
+"""The rule for each metric, where the distribution finds no optimum itself."""

@@ -6,13 +6,14 @@ every other room asks them.
 
 from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
-from labelsure.distributions._base import Engine, LabelsetDistribution, confidence
+from labelsure.distributions._base import LabelsetDistribution, confidence
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.distributions.candidates import Profile

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.rows import is_sparse, stack_rows
+from labelsure.labelsets.counts import stack_rows
+from labelsure.labelsets.sparse import is_sparse
 
 if TYPE_CHECKING:
     from labelsure.distributions._base import LabelsetDistribution
@@ -82,13 +83,17 @@ class Expected:
 
     def __post_init__(self) -> None:
         if self.method.size == 0:
-            method = "exact" if self.low is self.high else "certified"
-            object.__setattr__(self, "method", np.full(len(self.value), method))
+            object.__setattr__(self, "method", np.full(len(self.value), "certified"))
 
     @classmethod
     def exactly(cls, value: Floats) -> Expected:
         """Wrap exact values."""
-        return cls(value, value, value)
+        return cls(value, value, value, np.full(len(value), "exact"))
+
+    @property
+    def is_exact(self) -> Mask:
+        """Whether the values of an instance are exact, (n,)."""
+        return self.method == "exact"
 
     def __len__(self) -> int:
         return len(self.value)
@@ -99,8 +104,6 @@ class Expected:
 
     def of_first_guess(self) -> Expected:
         """Return the values of the first guess, (n,)."""
-        if self.low is self.high:
-            return Expected.exactly(self.value[:, 0])
         return Expected(self.value[:, 0], self.low[:, 0], self.high[:, 0], self.method)
 
 
@@ -118,6 +121,12 @@ def each_guess(guesses: Guesses) -> Iterable[Labelsets]:
     if isinstance(guesses, list):
         return guesses
     return np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
+
+
+def expected_hamming(p: Floats, guesses: Guesses) -> Floats:
+    """Mean share of right labels of each guess, (n, g), by P(y_j = 1)."""
+    agreement = [np.where(Y == 1, p, 1 - p).mean(axis=1) for Y in each_guess(guesses)]
+    return np.stack(agreement, axis=1)
 
 
 def with_flips(Y: Labelsets) -> Labelsets:
@@ -141,12 +150,15 @@ def are_flips(guesses: Labelsets) -> bool:
     return n_guesses == n_labels + 1 and np.array_equal(guesses, with_flips(guesses[:, 0]))
 
 
-def join_answers(parts: Sequence[tuple[Indices, Any]]) -> Any:
+T = TypeVar("T")
+
+
+def join_answers(parts: Iterable[tuple[Indices, T]]) -> T:
     """Put answers for some rows each, all of one type, together in the order of the rows."""
-    if len(parts) == 1:
-        return parts[0][1]
-    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-    return _join([answer for _, answer in parts], order)
+    rows, answers = zip(*parts, strict=True)
+    if len(answers) == 1:
+        return cast(T, answers[0])
+    return cast(T, _join(answers, np.argsort(np.concatenate(rows))))
 
 
 def _join(answers: Sequence[Any], order: Indices) -> Any:
@@ -155,19 +167,29 @@ def _join(answers: Sequence[Any], order: Indices) -> Any:
         return stack_rows(answers)[order]
     if isinstance(first, Profile):
         return Profile.concatenate(answers, first.n_bits)[order]
-    if isinstance(first, tuple):
-        return tuple(_join(column, order) for column in zip(*answers, strict=True))
+    if isinstance(first, (tuple, list)):
+        return type(first)(_join(column, order) for column in zip(*answers, strict=True))
     if isinstance(first, dict):
         return {key: _join([answer[key] for answer in answers], order) for key in first}
-    columns: dict[Any, Any] = {}  # bounds that are the values themselves stay so
-    values = {}
-    for field_ in fields(first):
-        column = [getattr(answer, field_.name) for answer in answers]
-        key = tuple(map(id, column))
-        if key not in columns:
-            columns[key] = _join(column, order)
-        values[field_.name] = columns[key]
-    return type(first)(**values)
+    names = [field_.name for field_ in fields(first)]
+    columns = ([getattr(answer, name) for answer in answers] for name in names)
+    return type(first)(*(_join(column, order) for column in columns))
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Labelsets of the highest expected accuracy.
+
+    Parameters
+    ----------
+    labelsets
+        (n, L), the lowest code on a tie.
+    gaps
+        (n,) by how much, at most, their expected accuracy is below the best possible.
+    """
+
+    labelsets: Labelsets
+    gaps: Floats
 
 
 @dataclass(frozen=True)
@@ -186,19 +208,22 @@ class Support:
         twice with draws, which are themselves elsewhere then.
     largest_unseen
         (n,) the most that a single labelset that was not enumerated can have.
-    marginal_bounds
-        Returns P(y_j = 1) with bounds, which are simultaneous 95% intervals with draws.
+    marginals
+        P(y_j = 1) with bounds, which are simultaneous 95% intervals with draws; for Hamming alone.
     """
 
     table: LabelsetDistribution
     seen_mass: Floats
     unseen_mass: Floats
     largest_unseen: Floats
-    marginal_bounds: Callable[[], Expected]
+    marginals: Expected | None = None
 
 
 Known: TypeAlias = "Support | LabelsetDistribution"
 """What decisions go by: the labelsets that are known, or a distribution that knows all."""
+
+Best: TypeAlias = "Optimum | Known"
+"""The best labelsets for some instances, or what decisions go by."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._chains import LinearStack, WeightedChains
-from labelsure.labelsets.rows import code_keys
+from labelsure.labelsets.codes import code_keys
 from labelsure.labelsets.weighted import find_distinct
 
 

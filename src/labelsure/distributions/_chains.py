@@ -24,11 +24,11 @@ from labelsure._kernels.chain_beams import LEAST_SCALE
 from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._mixture import find_owners
-from labelsure.distributions._probabilities import as_floats
+from labelsure.distributions._owners import find_owners
+from labelsure.distributions._probabilities import as_floats, log_prob_of_logits
 from labelsure.distributions.candidates import log
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import check_label_order
+from labelsure.labelsets.label_names import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 
@@ -72,7 +72,7 @@ class Chain(ABC):
 
     def log_prob(self, Y: Labelsets) -> Floats:
         """Return the log-probability of one labelset for each instance."""
-        return -np.logaddexp(0.0, -self.link_logits(Y)).sum(axis=1)
+        return log_prob_of_logits(self.link_logits(Y))
 
     def link_logits(self, Y: Labelsets) -> Floats:
         """Return the log-odds of each label's value, given those before it, (n, L)."""
@@ -465,6 +465,7 @@ class WeightedChains:
         self.is_equal = shares is None
         equal = np.broadcast_to(1.0, (self.n_samples, len(chains)))
         self.shares: Floats = equal if shares is None else shares
+        self._squared: WeightedChains | None = None  # once needed, also for chains taken from these
 
     def __len__(self) -> int:
         return len(self.chains)
@@ -473,15 +474,16 @@ class WeightedChains:
         """Return the chains for some of their instances."""
         shares = None if self.is_equal else self.shares[rows]
         taken = WeightedChains([chain.take(rows) for chain in self.chains], shares)
-        if "squared" in self.__dict__:  # what all instances share was made for these
-            taken.__dict__["squared"] = self.squared.take(rows)
+        taken._squared = None if self._squared is None else self._squared.take(rows)
         return taken
 
-    @cached_property
+    @property
     def squared(self) -> WeightedChains:
         """The chains whose conditionals have the odds of these, squared."""
-        chains = [chain.temper(0.5) for chain in self.chains]
-        return WeightedChains(chains, None if self.is_equal else self.shares)
+        if self._squared is None:
+            chains = [chain.temper(0.5) for chain in self.chains]
+            self._squared = WeightedChains(chains, None if self.is_equal else self.shares)
+        return self._squared
 
     @cached_property
     def stack(self) -> LinearStack | None:
@@ -567,10 +569,19 @@ class WeightedChains:
         return log_prob.reshape(shape)
 
     def log_prob_of_pairs(self, Y: Labelsets, rows: Indices) -> Floats:
-        """Return the log of the mixture's P(y) for pairs of a labelset and its instance, (k,)."""
-        by_chain = [chain.take(rows).log_prob(Y) for chain in self.chains]
-        log_shares = log(self.shares[rows])
-        return np.asarray(logsumexp(np.stack(by_chain, 1) + log_shares, axis=1) - np.log(len(self)))
+        """Log of the mixture's P(y) for pairs of a labelset and its instance, (k,)."""
+        return self.take(rows).tempered_log_prob(Y)(1.0)
+
+    def tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        """Log of P(y) for one labelset of each instance, (n,), by temperature of the links."""
+        logits = np.stack([chain.link_logits(Y) for chain in self.chains], axis=1)
+        log_shares = log(self.shares) - np.log(len(self))
+
+        def at(temperature: float) -> Floats:
+            by_chain = log_prob_of_logits(logits / temperature)
+            return np.asarray(logsumexp(by_chain + log_shares, axis=1))
+
+        return at
 
     def path_sums(self, paths: PathDraws, predicted: Labelsets) -> Floats:
         """Return how draws compare with a prediction, (n, m, size, 4).

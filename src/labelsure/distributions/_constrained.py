@@ -22,8 +22,8 @@ from labelsure.distributions._rule_trellis import EffectiveOdds, make_rule_trell
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.distributions._valid_labelsets import ValidLabelsets
 from labelsure.errors import InputError, TooLargeError, warn
+from labelsure.labelsets.codes import from_codes
 from labelsure.labelsets.label_rules import LabelRules
-from labelsure.labelsets.rows import from_codes
 from labelsure.labelsets.weighted import WeightedLabelsets
 
 LISTED = 4096
@@ -54,7 +54,7 @@ def log_likelihood(rules: LabelRules, Y: Labelsets, logits: Floats) -> tuple[Flo
         odds = EffectiveOdds.of(rules.families, logits)
         return odds.log_prob(Y), odds.gradient(Y)
     dist = constrain_logits(logits, rules)
-    return dist._log_prob(Y), Y - dist._marginals()
+    return dist._log_prob(Y), Y - dist._marginals().value
 
 
 @singledispatch

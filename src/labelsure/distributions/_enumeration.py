@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,43 +12,48 @@ import numpy as np
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets, each_guess
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    Summary,
+    Support,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._approximations import Approximation
 from labelsure.distributions._beams import Beam, keys_by_row, search_beams
-from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack, WeightedChains
+from labelsure.distributions._chains import LinearStack, WeightedChains
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
-from labelsure.labelsets.rows import fill_with_lowest
+from labelsure.labelsets.codes import fill_with_lowest
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
-from labelsure.metrics.registry import Metric
-
-BLOCK_ROWS = 32  # instances whose prefixes are expanded together
+from labelsure.metrics.registry import HAMMING, Metric
 
 
-class View(ABC):
-    """Enumerated or drawn labelsets of some instances, and the quantities computed from them."""
+class SomeLabelsets(Approximation):
+    """Answers from some of the labelsets of each instance, with bounds."""
 
     @abstractmethod
     def profile(self) -> Profile:
-        """Return the profile with bounds."""
+        """Profile with bounds."""
 
     @abstractmethod
+    def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        """Mean accuracies with bounds, (n,)."""
+
     def mode(self) -> Labelsets:
-        """Return the most probable labelsets known, (n, L)."""
+        """Most probable labelsets found, (n, L)."""
+        return self.top(1).labelsets[:, 0]
 
-    @abstractmethod
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        """Return expected accuracies with bounds, (n,)."""
-
-    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Profile, mode and expected accuracies of the mode."""
         mode = self.mode()
-        expected = {metric.name: self.expected(metric, mode, empty) for metric in metrics}
+        expected = {metric.name: self.expect(metric, mode, empty) for metric in metrics}
         return Summary(self.profile(), mode, expected)
 
-    def _expected_each(
-        self, metrics: Sequence[Metric], guesses: Labelsets, empty: float
-    ) -> list[Expected]:
-        """Return one result a metric, (n, g); guess by guess, as metrics share their counts."""
-        by_guess = [[self.expected(m, Y, empty) for m in metrics] for Y in each_guess(guesses)]
+    def expected(self, metrics: Sequence[Metric], guesses: Guesses, empty: float) -> list[Expected]:
+        """Means of each metric, (n, g); guess by guess, as metrics share their counts."""
+        by_guess = [[self.expect(m, Y, empty) for m in metrics] for Y in each_guess(guesses)]
         stacked = []
         for found in zip(*by_guess, strict=True):
             columns = zip(*((one.value, one.low, one.high) for one in found), strict=True)
@@ -58,7 +63,7 @@ class View(ABC):
 
 
 @dataclass(frozen=True)
-class Enumeration(View):
+class Enumeration(SomeLabelsets):
     """Enumerated labelsets, and bounds on all others.
 
     Parameters
@@ -133,12 +138,11 @@ class Enumeration(View):
         of_entropy = (log(high) - log(np.maximum(low, 1e-300))) / (self.seen.n_labels * np.log(2))
         return np.maximum(high - low, of_entropy)
 
-    def support(self, label_names: Iterable[Any] | None) -> Support:
-        """Return the enumerated labelsets as a normalised table, with bounds on the others."""
-        table = LabelsetTable.from_weighted(self.seen.normalise(), label_names)
-        return Support(
-            table, self.seen.totals(), self.unseen_mass, self.largest_unseen, self.marginal_bounds
-        )
+    def best(self, metric: Metric, empty: float) -> Support:
+        """Normalised table of the enumerated labelsets, with bounds on the others."""
+        table = LabelsetTable.from_weighted(self.seen.normalise())
+        masses = self.seen.totals(), self.unseen_mass, self.largest_unseen
+        return Support(table, *masses, self.marginals() if metric == HAMMING else None)
 
     def meets(self, goals: search.Goals) -> Mask:
         """Return whether the bounds meet the goals, (n,)."""
@@ -146,10 +150,6 @@ class Enumeration(View):
         return np.array(
             [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
         )
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets known, (n, L); the empty one where there is none."""
-        return self.top(1).labelsets[:, 0]
 
     def profile(self) -> Profile:
         """Return the middle of each interval, with the intervals as bounds."""
@@ -189,13 +189,13 @@ class Enumeration(View):
             labelsets, logs = _merge_top(labelsets, logs, self.beam, k)
         return TopLabelsets(labelsets, logs, np.maximum(logs, log(unseen)[:, np.newaxis]))
 
-    def marginal_bounds(self) -> Expected:
+    def marginals(self) -> Expected:
         """Return P(y_j = 1): the seen share, and bounds if no or all unseen labelsets have j."""
         total, low = self.seen.totals()[:, np.newaxis], self.seen.marginals()
         value = np.where(total > 0, low / np.where(total > 0, total, 1), 0.5)
         return Expected(value, low, np.minimum(low + self.unseen_mass[:, np.newaxis], 1.0))
 
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+    def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return expected accuracies: the middle and the ends of the certified interval."""
         seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
@@ -235,11 +235,25 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
 def enumerate_chains(
     chains: WeightedChains, goals: search.Goals, budget: int, small: float = 0.0
 ) -> Enumeration:
-    """Enumerate each instance's labelsets until the goals are met or the budget is used up."""
+    """Enumerate each instance's labelsets until the goals are met or the budget is used up.
+
+    Of chains that are not linear: those that a beam search finds.
+    """
     budget = min(budget, 2**chains.n_labels) if chains.n_labels < 63 else budget
     if chains.stack is not None:
         return _enumerate_linear(chains.stack, chains.shares, goals, budget, small)
-    return _enumerate_any(chains, goals, budget)
+    return _enumerate_beams(chains, budget)
+
+
+def _enumerate_beams(chains: WeightedChains, budget: int) -> Enumeration:
+    nothing = WeightedLabelsets.merge(
+        np.empty((0, chains.n_labels), dtype=np.int8), [], [], chains.n_samples
+    )
+    bounds = np.empty((chains.n_samples, search.N_BOUNDS))
+    for row in bounds:
+        search.write_bounds(np.empty(0), 1.0, chains.n_labels, row)
+    found = Enumeration(nothing, bounds)
+    return found.with_beam(chains, 1).join_beam() if budget and chains.n_samples else found
 
 
 def _enumerate_linear(
@@ -267,95 +281,3 @@ def _enumerate_linear(
     rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
     instance = np.repeat(np.arange(n_samples), [len(P) for _, P in found])
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
-
-
-def _enumerate_any(chains: WeightedChains, goals: search.Goals, budget: int) -> Enumeration:
-    """Enumerate with any base learner, which predicts many prefixes at a time."""
-    n_samples, n_labels = chains.n_samples, chains.n_labels
-    parts = [(np.empty((0, n_labels), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp))]
-    bounds = np.empty((n_samples, search.N_BOUNDS))
-    for first in range(0, n_samples, BLOCK_ROWS):
-        block = slice(first, first + BLOCK_ROWS)
-        rows, weights, instance = _deepen(chains.take(block), goals, budget, bounds[block])
-        parts.append((rows, weights, instance + first))
-    rows, weights, instance = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
-
-
-def _deepen(
-    chains: WeightedChains, goals: search.Goals, budget: int, bounds: Floats
-) -> tuple[Labelsets, Floats, Indices]:
-    """Deepen iteratively, with falling thresholds; keep the last finished round of an instance."""
-    n_labels = chains.n_labels
-    for row in bounds:
-        search.write_bounds(np.empty(0), 1.0, n_labels, row)
-    kept = [(np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in bounds]
-    active = np.arange(len(bounds))
-    threshold = search.FIRST_THRESHOLD
-    while active.size and threshold > search.LAST_THRESHOLD:
-        taken = chains.take(active)
-        finished, rows, instance, left_alone = _search_any(taken, threshold, budget)
-        weights = np.exp(taken.log_prob_of_pairs(rows, instance))
-        goes_on = []
-        for i in np.flatnonzero(finished):
-            mine, at = instance == i, active[i]
-            kept[at] = rows[mine], weights[mine]
-            search.write_bounds(weights[mine], left_alone[i], n_labels, bounds[at])
-            if not search.meets_goals(bounds[at], n_labels, goals):
-                goes_on.append(at)
-        active = np.array(goes_on, dtype=np.intp)
-        threshold *= search.SHRINK
-    rows, weights = (np.concatenate(column) for column in zip(*kept, strict=True))
-    return rows, weights, np.repeat(np.arange(len(kept)), [len(w) for _, w in kept])
-
-
-def _search_any(
-    chains: WeightedChains, threshold: float, budget: int
-) -> tuple[Mask, Labelsets, Indices, Floats]:
-    """Find every labelset whose share * probability is at least `threshold` in some chain.
-
-    Returns which instances stayed within the budget, the labelsets, the instance of each, and the
-    mean over chains of share * the most probable pruned prefix.
-    """
-    finished = np.ones(chains.n_samples, dtype=bool)
-    left_alone = np.zeros(chains.n_samples)
-    found = []
-    for chain, share in zip(chains.chains, chains.shares.T, strict=True):
-        with np.errstate(divide="ignore"):
-            thresholds = threshold / share
-        instance, ordered, largest = _expand(chain, thresholds, budget, finished)
-        rows = np.empty_like(ordered)
-        rows[:, chain.order] = ordered
-        found.append((rows, instance))
-        left_alone += share * largest / len(chains)
-    rows, instance = (np.concatenate(column) for column in zip(*found, strict=True))
-    distinct = find_distinct(rows, instance)
-    rows, instance = rows[distinct], instance[distinct]
-    finished &= np.bincount(instance, minlength=chains.n_samples) <= budget
-    keep = finished[instance]
-    return finished, rows[keep], instance[keep], left_alone
-
-
-def _expand(
-    chain: Chain, thresholds: Floats, budget: int, finished: Mask
-) -> tuple[Indices, Labelsets, Floats]:
-    """Branch label by label, prune below the threshold; mark instances beyond the budget."""
-    instance = np.flatnonzero(finished)
-    prefixes = np.empty((len(instance), 0), dtype=np.int8)
-    q = np.ones(len(instance))
-    largest = np.zeros(len(finished))
-    for j in range(chain.order.size):
-        p = np.empty(len(q))
-        for first in range(0, len(q), CALL_ROWS):
-            some = slice(first, first + CALL_ROWS)
-            p[some] = chain.conditional(j, instance[some], prefixes[some])
-        children = np.concatenate([q * (1 - p), q * p])
-        bits = np.repeat(np.array([0, 1], dtype=np.int8), len(q))
-        instance = np.tile(instance, 2)
-        prefixes = np.column_stack([np.tile(prefixes, (2, 1)), bits])
-        keep = children >= thresholds[instance]
-        np.maximum.at(largest, instance[~keep], children[~keep])
-        finished &= np.bincount(instance[keep], minlength=len(finished)) <= budget
-        keep &= finished[instance]
-        instance, prefixes, q = instance[keep], prefixes[keep], children[keep]
-    return instance, prefixes, largest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,15 +12,28 @@ from scipy.special import expit, logit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
-from labelsure._runtime.typing import Floats, Labelsets, Mask, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
-from labelsure.distributions._base import LabelsetDistribution, log_prob_of_logits
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure.distributions._answers import (
+    Best,
+    Expected,
+    Guesses,
+    Optimum,
+    Summary,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Rest
-from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._probabilities import (
+    as_floats,
+    check_unit_interval,
+    log_prob_of_logits,
+)
 from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import fill_with_lowest, index_of
 from labelsure.metrics.registry import EXACT, Metric
 
 WAITING_BYTES = 512
@@ -55,30 +68,37 @@ class Independent(LabelsetDistribution):
         listed, marks = self._mark(Y)
         return listed.log_prob(marks)
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        return Profile(*self.listed.profile(), self.n_labels), self._mode()
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        profile = Profile(*self.listed.profile(), self.n_labels)
+        return self._summarise(profile, self._mode(), metrics, empty)
 
     def _mode(self) -> Labelsets:
         return self._rows_of(self.listed.is_likely)
 
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+    def _expected(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        return [self._expect(metric, guesses, empty) for metric in metrics]
+
+    def _expect(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
         if metric == EXACT:
-            return super()._expected(metric, guesses, empty)
+            return self._simple(metric, guesses)
         marked = map(self._mark, each_guess(guesses))
         columns = [listed.expected(metric, marks, empty, self.n_labels) for listed, marks in marked]
         return Expected.exactly(np.stack(columns, axis=1))
 
-    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
-        """Return the most probable labels, as many as are best, where that is optimal."""
+    def _best(self, metric: Metric, empty: float) -> Iterator[tuple[Indices, Best]]:
+        """Most probable labels, as many as are best, where that is optimal."""
         if metric not in BEST_SIZES:
-            return None
+            yield from super()._best(metric, empty)
+            return
         is_chosen, gaps = self.listed.choose(metric, empty)
-        return self._rows_of(is_chosen), gaps
+        yield np.arange(len(self)), Optimum(self._rows_of(is_chosen), gaps)
 
     # Quantities of every single label need dense rows, which must fit in memory.
 
-    def _marginals(self) -> Floats:
-        return self._with_dense_rows()._p.astype(np.float64)
+    def _marginals(self) -> Expected:
+        return Expected.exactly(self._with_dense_rows()._p.astype(np.float64))
 
     def _size_marginals(self) -> Floats:
         listed = self._with_dense_rows().listed
@@ -91,7 +111,7 @@ class Independent(LabelsetDistribution):
         return by_size
 
     def _probabilities(self) -> Floats:
-        marginals = self._marginals()
+        marginals = self._marginals().value
         P = np.ones((len(self), 2**self.n_labels))
         for j in range(self.n_labels):
             p, half = marginals[:, j : j + 1], 2**j

@@ -17,9 +17,9 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.lists import name_rows
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +40,8 @@ def tabulate_modes(
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
     check_sep(sep, dist.label_names)
     check_candidates(candidates)
-    profile, mode = dist._profile_and_mode()
-    confidences = confidence_of_profile(profile, candidates)
+    summary = dist._summary([], 1.0)
+    mode, confidences = summary.mode, confidence_of_profile(summary.profile, candidates)
     known = {str(name): confidences[name].to_numpy() for name in confidences}
     return make_table(dist, mode, known, k=k, probabilities=probabilities, sep=sep)
 
@@ -71,7 +71,7 @@ def make_table(
             columns[f"top_{i + 1}"] = named(top.labelsets[:, i])
             columns[f"top_{i + 1}_probability"] = top.probabilities[:, i]
     if probabilities:
-        marginals = dist._with_dense_rows().marginals()
+        marginals = dist.marginals()
         names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
         columns |= dict(zip(names, marginals.T, strict=True))
     return pd.DataFrame(columns, dist.index)

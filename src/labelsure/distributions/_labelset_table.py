@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,13 +13,22 @@ from scipy.special import digamma
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, Votes, each_guess
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    Summary,
+    TopLabelsets,
+    Votes,
+    each_guess,
+)
 from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.answers import are_answers, read_answers
-from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
+from labelsure.labelsets.codes import codes_of
+from labelsure.labelsets.foreign import refuse_masked
+from labelsure.labelsets.reading import read_rows
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 
@@ -280,14 +289,14 @@ class LabelsetTable(LabelsetDistribution):
         new._n_votes = None if self._n_votes is None else self._n_votes[rows]
         return new
 
-    def _marginals(self) -> Floats:
-        return np.minimum(self._seen.marginals(), 1.0)
+    def _marginals(self) -> Expected:
+        return Expected.exactly(np.minimum(self._seen.marginals(), 1.0))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._known.rows == Y[self._known.instance]).all(axis=1)
         return log(self._known.sum(self._known.weights * same))
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         best = self._top(2)
         weights = self._seen.weights
         profile = Profile.from_values(
@@ -301,12 +310,13 @@ class LabelsetTable(LabelsetDistribution):
             size = int(self._n_votes.max(initial=1))
             counts = replace(self._seen, weights=np.rint(weights * size))
             profile = estimate_profile(profile, counts, size, self._estimator)
-        return profile, best.labelsets[:, 0]
+        return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
 
     def _mode(self) -> Labelsets:
         return self._top(1).labelsets[:, 0]
 
-    def _votes(self) -> Votes | None:
+    @property
+    def _votes(self) -> Votes | None:  # type: ignore[override]
         return None if self._n_votes is None else Votes(self, self._n_votes)
 
     def _top(self, k: int) -> TopLabelsets:
@@ -324,9 +334,14 @@ class LabelsetTable(LabelsetDistribution):
         # A sum a hair below one must not hand the last draws to the next instance.
         return self._seen.rows[np.clip(drawn, starts[:-1], starts[1:] - 1)]
 
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+    def _expected(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        return [self._expect(metric, guesses, empty) for metric in metrics]
+
+    def _expect(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
         if metric in SIMPLE:
-            return super()._expected(metric, guesses, empty)
+            return self._simple(metric, guesses)
         if metric == JACCARD:
             values = np.empty(np.shape(guesses)[:2])
             arrays = (self._seen.rows, self._seen.weights, self._seen.starts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,16 @@ from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, TopLabelsets, each_guess
+from labelsure.distributions._answers import Expected, Support, TopLabelsets, each_guess
 from labelsure.distributions._chains import PathDraws, WeightedChains
-from labelsure.distributions._enumeration import Enumeration, View, metric_range
-from labelsure.distributions._labelset_table import expect_over
+from labelsure.distributions._enumeration import Enumeration, SomeLabelsets, metric_range
+from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
-from labelsure.metrics.registry import Metric
+from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.metrics.registry import HAMMING, Metric
+
+DrawKind = Literal["plain", "entropy", "collision", "marginals"]
+"""With log-probabilities for the entropy, with squared odds, or with sums for the marginals."""
 
 LEVEL = 0.95
 QUANTILE = float(ndtri(0.5 + LEVEL / 2))
@@ -285,7 +289,7 @@ def _best_share(values: Floats, controls: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Sampled(View):
+class Sampled(SomeLabelsets):
     """Draws of each instance, and the enumeration that precedes them.
 
     Parameters
@@ -304,6 +308,9 @@ class Sampled(View):
         (n, m, some) log-probabilities of the first draws under the mixture, for the entropy.
     squared
         Draws with squared odds, for the collision.
+    moments
+        (n, m, 2, 5, L) sums over the draws of P(y_j = 1 | labels before) and its control variate,
+        for marginals.
     """
 
     enumeration: Enumeration
@@ -313,6 +320,7 @@ class Sampled(View):
     is_new: Mask
     log_prob: Floats
     squared: SquaredDraws
+    moments: Floats
 
     @classmethod
     def nothing(
@@ -327,10 +335,11 @@ class Sampled(View):
         )
         is_new, log_prob = np.empty(shape, dtype=bool), np.empty(shape)
         squared = SquaredDraws(log_prob, is_new, log(known.sum(known.weights**2)))
-        return cls(enumeration, chains, streams, paths, is_new, log_prob, squared)
+        moments = np.zeros((*shape[:2], 2, 5, chains.n_labels))
+        return cls(enumeration, chains, streams, paths, is_new, log_prob, squared, moments)
 
     def __getitem__(self, rows: Indices) -> Sampled:
-        taken = Sampled(
+        return Sampled(
             self.enumeration[rows],
             self.chains.take(rows),
             self.streams[rows],
@@ -338,26 +347,24 @@ class Sampled(View):
             self.is_new[rows],
             self.log_prob[rows],
             self.squared[rows],
+            self.moments[rows],
         )
-        if "link_moments" in self.__dict__:
-            taken.__dict__["link_moments"] = self.link_moments[rows]
-        return taken
 
-    def draw_more(self, size: int, *, evaluate: bool = False) -> Sampled:
-        """Add `size` draws in each stratum; `evaluate` their log-probabilities for the entropy."""
+    def draw_more(self, size: int, kind: DrawKind) -> Sampled:
+        """Add `size` draws in each stratum."""
         more = self._draw(self.chains, size)
-        log_prob = self.log_prob
-        if evaluate:
+        log_prob, moments = self.log_prob, self.moments
+        if kind == "entropy":
             log_prob = _append(log_prob, self.chains.log_prob(more.draws)[..., 0])
-        drawn = replace(
+        if kind == "marginals":
+            moments = moments + self.chains.link_moments(more)
+        return replace(
             self,
             paths=self.paths.join(more),
             is_new=_append(self.is_new, self._are_new(more.draws)),
             log_prob=log_prob,
+            moments=moments,
         )
-        if "link_moments" in self.__dict__:  # sums over draws: add those of the new ones
-            drawn.__dict__["link_moments"] = self.link_moments + self.chains.link_moments(more)
-        return drawn
 
     def draw_more_squared(self, size: int) -> Sampled:
         """Add `size` draws with squared odds in each stratum."""
@@ -456,29 +463,20 @@ class Sampled(View):
         of_draw = np.where(is_new, 0.0, values) - of_known[:, np.newaxis, np.newaxis]
         return [of_draw, ~is_new - mass[:, np.newaxis, np.newaxis]]
 
-    def mode(self) -> Labelsets:
-        """Return the best labelsets that were enumerated or drawn."""
-        return self.with_draws.mode()
-
     def top(self, k: int) -> TopLabelsets:
         """Return the best labelsets that were enumerated or drawn."""
         return self.with_draws.top(k)
 
-    def marginal_bounds(self) -> Expected:
+    def marginals(self) -> Expected:
         """Return estimates of P(y_j = 1), clipped to [0, 1], with simultaneous 95% intervals.
 
         The intervals hold for all labels of an instance at once (Bonferroni).
         """
         n_draws = len(self.chains) * (self.is_new.shape[2] - 1)
         found = self.marginal_estimates.widen(self.n_labels, n_draws)
-        certain = self.enumeration.marginal_bounds()
+        certain = self.enumeration.marginals()
         value = np.clip(found.value, 0.0, 1.0)
         return Expected(value, *_cut(found, certain.low, certain.high, True), self._method)
-
-    @cached_property
-    def link_moments(self) -> Floats:
-        """Sums over the draws of P(y_j = 1 | labels before) and its control, (n, m, 2, 5, L)."""
-        return self.chains.link_moments(self.paths)
 
     @cached_property
     def marginal_estimates(self) -> MeanEstimate:
@@ -489,7 +487,7 @@ class Sampled(View):
         was enumerated: the enumerated marginal plus the share of new draws with y_j = 1.
         """
         n_chains, size = self.is_new.shape[1:]
-        value, variance = mean_of_moments(self.link_moments, size)
+        value, variance = mean_of_moments(self.moments, size)
         least, most = self.chains.conditional_range()
         undrawn = undrawn_variance(n_chains * size, least, most, value).mean(axis=1)
         value, variance = value.mean(axis=1), variance.sum(axis=1) / n_chains**2
@@ -502,10 +500,10 @@ class Sampled(View):
             undrawn[rest] = undrawn_variance(n_chains * size, 0.0, 1.0, value[rest])
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+    def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return unbiased expected accuracies, 95% intervals clipped to the certified bounds."""
         found = self.expected_estimate(metric, Y_pred, empty)
-        certain = self.enumeration.expected(metric, Y_pred, empty)
+        certain = self.enumeration.expect(metric, Y_pred, empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
         ends = _cut(found, certain.low, certain.high, is_known)
         return Expected(found.value, *ends, self._method)
@@ -546,6 +544,28 @@ class Sampled(View):
             [sums[..., 0], sums[..., 1], *self._known_controls(values, self.is_new, of_known)],
             [0.0, 0.0, 0.0, 0.0],
             undrawn_variance(self.is_new[0].size, least, most, centre),
+        )
+
+    def best(self, metric: Metric, empty: float) -> Support:
+        """Table of enumerated labelsets, and of draws of equal weight for the others.
+
+        Both the unseen mass and the draws in its place may be misplaced, so the gap counts that
+        mass twice. The weight of a draw does not estimate the probability of its labelset: the mode
+        is one of the enumerated labelsets.
+        """
+        found = self.enumeration
+        draws = self.paths.draws.reshape(len(self.is_new), -1, self.n_labels)
+        instance, place = np.nonzero(self.is_new.reshape(draws.shape[:2]))
+        n_new = np.bincount(instance, minlength=len(draws))
+        rest = np.maximum(1.0 - found.seen.totals(), 0.0)
+        shares = (rest / np.maximum(n_new, 1))[instance]
+        drawn = WeightedLabelsets.merge(draws[instance, place], shares, instance, len(draws))
+        return Support(
+            LabelsetTable.from_weighted(found.seen.join(drawn).normalise(), known=found.seen),
+            np.ones(len(draws)),
+            np.minimum(2 * found.unseen_mass, 1.0),
+            found.largest_unseen,
+            self.marginals() if metric == HAMMING else None,
         )
 
     @property
@@ -597,13 +617,13 @@ class Need(NamedTuple):
         Share of the budget for this quantity, in sixths: with the engine "sampled", and with
         "auto", where all quantities share one budget.
     kind
-        "entropy" for draws with log-probabilities, "collision" for draws with squared odds.
+        What draws come with.
     """
 
     growth: Callable[[Sampled], Floats]
     share: int = 6
     share_of_auto: int = 4
-    kind: str = ""
+    kind: DrawKind = "plain"
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
         """Draw up to a total of `n_draws`, an even number in each stratum."""
@@ -614,7 +634,7 @@ class Need(NamedTuple):
             return sampled
         if is_squared:
             return sampled.draw_more_squared(more)
-        return sampled.draw_more(more, evaluate=self.kind == "entropy")
+        return sampled.draw_more(more, self.kind)
 
 
 def need_entropy(width: float) -> Need:
@@ -665,7 +685,7 @@ def need_marginals(width: float) -> Need:
     def growth(sampled: Sampled) -> Floats:
         return np.asarray(sampled.marginal_estimates.growth_needed(width / 2).max(axis=1))
 
-    return Need(growth, share_of_auto=6)
+    return Need(growth, share_of_auto=6, kind="marginals")
 
 
 def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any, Self
 
@@ -15,19 +15,15 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
-from labelsure.distributions._answers import TopLabelsets
+from labelsure.distributions._answers import Best, Optimum, TopLabelsets
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import Independent, IndependentLabels
 from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Rest
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import (
-    StackedLabelsets,
-    count_labels,
-    fill_with_lowest,
-    is_sparse,
-    make_sparse,
-    sparse_ones,
-)
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.counts import count_labels
+from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse, sparse_ones
 from labelsure.metrics.registry import Metric
 
 FEW_LABELS = 64
@@ -206,9 +202,6 @@ class SparseIndependentLabels(Independent):
         """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
-    def _listed_marginals(self) -> csr_array:
-        return self.listed_marginals()
-
     def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
         return self.listed.match(Y)
 
@@ -224,12 +217,14 @@ class SparseIndependentLabels(Independent):
     def _sample(self, size: int, generator: np.random.Generator) -> Any:
         return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
 
-    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
-        """Predict the most probable listed labels; say what predicting others could add at most."""
+    def _best(self, metric: Metric, empty: float) -> Iterator[tuple[Indices, Best]]:
+        """Most probable listed labels; the gap is what predicting others could add at most."""
         if metric not in BEST_SIZES or self.n_labels > FEW_LABELS:
-            return super()._best(metric, empty)
+            yield from super()._best(metric, empty)
+            return
         is_chosen, gaps = self._with_dense_rows().listed.choose(metric, empty)
-        return make_sparse(is_chosen.reshape(len(self), self.n_labels).astype(np.int8)), gaps
+        chosen = is_chosen.reshape(len(self), self.n_labels).astype(np.int8)
+        yield np.arange(len(self)), Optimum(make_sparse(chosen), gaps)
 
     def _temper(self, temperature: float) -> Self:
         logits = self._p.copy() if self._logits is None else self._logits.copy()
@@ -237,6 +232,18 @@ class SparseIndependentLabels(Independent):
         new = copy(self)
         new._set_logits(logits, self._floor_logit / temperature)
         return new
+
+
+def with_dense_rows(dist: LabelsetDistribution) -> LabelsetDistribution:
+    """Distributions with arrays as labelsets. Raises TooLargeError if these are too large."""
+    return dist._with_dense_rows() if isinstance(dist, SparseIndependentLabels) else dist
+
+
+def listed_marginals(dist: LabelsetDistribution) -> Any:
+    """P(y_j = 1), (n, L); where labelsets are sparse, the listed ones, sparse."""
+    if isinstance(dist, SparseIndependentLabels):
+        return dist.listed_marginals()
+    return dist._marginals().value
 
 
 def _bytes_of_row(listed: csr_array) -> int:

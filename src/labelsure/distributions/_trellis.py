@@ -28,12 +28,17 @@ from labelsure.distributions._answers import (
     are_flips,
     each_guess,
 )
-from labelsure.distributions._base import SIMPLE, LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._base import SIMPLE, LabelsetDistribution
+from labelsure.distributions._probabilities import (
+    as_floats,
+    check_unit_interval,
+    log_prob_of_logits,
+)
 from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.rows import check_label_order, fill_with_lowest
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.label_names import check_label_order
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 FIX = "Pass probabilities, not logits."
@@ -356,14 +361,11 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.mode_rows, len(self), self._network, into=[mode, logs])
         return self._by_label(mode), logs
 
-    def _marginals(self) -> Floats:
-        return self._sums()[0]
+    def _marginals(self) -> Expected:
+        return Expected.exactly(self._sums()[0])
 
     def _mode(self) -> Labelsets:
         return self._maxima()[0]
-
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        return self._sweep()[:2]
 
     def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
         """Return profile, mode and marginals."""
@@ -434,9 +436,14 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.sample_rows, len(self), self._network, uniforms, into=[draws])
         return draws
 
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+    def _expected(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        return [self._expect(metric, guesses, empty) for metric in metrics]
+
+    def _expect(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
         if metric in SIMPLE:
-            return super()._expected(metric, guesses, empty)
+            return self._simple(metric, guesses)
         if metric == JACCARD and are_flips(np.asarray(guesses)):
             return Expected.exactly(self._jaccard_of_flips(np.asarray(guesses)[:, 0], empty))
         columns = [self._expected_by_points([metric], Y, empty) for Y in each_guess(guesses)]

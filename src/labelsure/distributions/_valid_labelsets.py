@@ -6,7 +6,7 @@ answer is a product of (n, V) probabilities with a matrix of the list, some rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -15,10 +15,18 @@ from scipy.special import logsumexp
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import TIE, cut_rows
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, each_guess
+from labelsure.distributions._answers import (
+    Best,
+    Expected,
+    Guesses,
+    Optimum,
+    Summary,
+    TopLabelsets,
+    each_guess,
+)
 from labelsure.distributions._base import SIMPLE, LabelsetDistribution
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.rows import codes_of, fill_with_lowest, row_keys
+from labelsure.labelsets.codes import codes_of, fill_with_lowest, row_keys
 from labelsure.metrics.registry import Metric
 
 WORK_ARRAYS = 8
@@ -61,12 +69,12 @@ class ValidLabelsets(LabelsetDistribution):
         for rows in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
             yield rows, self._logs(rows)
 
-    def _marginals(self) -> Floats:
+    def _marginals(self) -> Expected:
         marginals = np.empty((len(self), self.n_labels))
         for rows, logs in self._blocks():
             sums = np.einsum("nv,lv->nl", np.exp(logs), self._by_label)
             marginals[rows] = np.minimum(sums, 1.0)
-        return marginals
+        return Expected.exactly(marginals)
 
     def _places_of(self, Y: Labelsets) -> Indices:
         """Places of labelsets in the list, -1 of those that are not listed, (n,)."""
@@ -82,7 +90,7 @@ class ValidLabelsets(LabelsetDistribution):
             found[rows] = logs[np.arange(len(logs)), places[rows]]
         return np.where(places >= 0, found, -np.inf)
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         best = self._top(min(2, 2**self.n_labels))
         sums = np.empty((len(self), 2))
         for rows, logs in self._blocks():
@@ -98,7 +106,10 @@ class ValidLabelsets(LabelsetDistribution):
             np.minimum(log_collision, 0.0),
             self.n_labels,
         )
-        return profile, best.labelsets[:, 0]
+        return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
+
+    def _mode(self) -> Labelsets:
+        return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         n_listed = min(k, len(self._labelsets))
@@ -125,9 +136,14 @@ class ValidLabelsets(LabelsetDistribution):
             ]
         return draws
 
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+    def _expected(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        return [self._expect(metric, guesses, empty) for metric in metrics]
+
+    def _expect(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
         if metric in SIMPLE:
-            return super()._expected(metric, guesses, empty)
+            return self._simple(metric, guesses)
         values = np.empty((len(self), np.shape(guesses)[1]))
         for rows, logs in self._blocks():
             P = np.exp(logs)
@@ -136,10 +152,11 @@ class ValidLabelsets(LabelsetDistribution):
                 values[rows, g] = (P * table).sum(axis=1)
         return Expected.exactly(values)
 
-    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+    def _best(self, metric: Metric, empty: float) -> Iterator[tuple[Indices, Best]]:
         """Best valid labelset where rules ask for one: all of them are compared."""
-        if self.rules is None:
-            return None
+        if self.rules is None or metric in SIMPLE:
+            yield from super()._best(metric, empty)
+            return
         best = np.empty((len(self), self.n_labels), dtype=np.int8)
         for rows, logs in self._blocks():
             P = np.exp(logs)
@@ -149,7 +166,7 @@ class ValidLabelsets(LabelsetDistribution):
                 values[:, some] = P @ table.T
             first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
             best[rows] = self._labelsets[first]
-        return best, np.zeros(len(self))
+        yield np.arange(len(self)), Optimum(best, np.zeros(len(self)))
 
     def _size_marginals(self) -> Floats:
         sizes = self._labelsets.sum(axis=1)

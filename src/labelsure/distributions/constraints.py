@@ -15,9 +15,10 @@ from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._constrained import constrain
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.label_rules import Breach, Group, LabelRules
 from labelsure.labelsets.names import NamedLabelsets, list_some, read_labelsets
-from labelsure.labelsets.rows import is_sparse, show_names
+from labelsure.labelsets.sparse import is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd

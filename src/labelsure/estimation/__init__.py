@@ -5,6 +5,7 @@ May depend on `classifiers`, `decisions` and what is below them.
 
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._comparison import Difference
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift import ShiftTest, shift_test
@@ -12,6 +13,7 @@ from labelsure.estimation._shift import ShiftTest, shift_test
 __all__ = [
     "AccuracyEstimator",
     "BatchSummary",
+    "Difference",
     "Estimate",
     "Reliability",
     "ShiftTest",

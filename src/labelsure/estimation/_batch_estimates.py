@@ -9,21 +9,21 @@ sample of the batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import stdtrit
 
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import counts_rows
-from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import Betting
-from labelsure.metrics.registry import Counts, check_level, counts
+from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     from labelsure.estimation._shift import ShiftTest
@@ -84,14 +84,16 @@ class Estimate:
     shift: ShiftTest | None = field(default=None, compare=False, repr=False)
     untested: str = field(default="", compare=False, repr=False)
 
+    _figure: ClassVar[str] = "{:.3f}"
+
     def __str__(self) -> str:
         name = (self.quantity[:1].upper() + self.quantity[1:]).replace("-f1", "-F1")
-        interval = f"{100 * self.level:g}% interval {self.low:.3f} to {self.high:.3f}"
+        mean, low, high = map(self._figure.format, (self.mean, self.low, self.high))
+        interval = f"{100 * self.level:g}% interval {low} to {high}"
         rests = [f"{interval}, n = {self.n_samples:,}", self.basis]
         if self.shift is not None:
-            found = f"shift detected, AUC {self.shift.auc:.2f}"
-            rests.append(found if self.shift.found else "no shift detected")
-        said = f"{name} {self.mean:.3f} ({'; '.join(part for part in rests if part)})."
+            rests.append(self.shift.brief)
+        said = f"{name} {mean} ({'; '.join(part for part in rests if part)})."
         return f"{said} Not tested for shift: {self.untested}." if self.untested else said
 
     def _repr_html_(self) -> str:
@@ -178,6 +180,12 @@ class Scatter:
     n_clusters: int
     design_effect: float = 1.0
 
+    def single_variance(self, sums: BatchSums) -> float:
+        """Mean variance of the accuracies of a batch around their estimates."""
+        n = self.n_clusters
+        coins = (n**2 * sums.coins / sums.n_samples + n + 1) / (n + 2) ** 2
+        return self.ratio * coins
+
     @property
     def too_few(self) -> bool:
         """Whether the clusters are too few for an interval."""
@@ -192,8 +200,7 @@ def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level:
     """
     check_level(level)
     n_samples, n_fitted = sums.n_samples, scatter.n_clusters
-    coins = (n_fitted**2 * sums.coins / n_samples + n_fitted + 1) / (n_fitted + 2) ** 2
-    single = scatter.ratio * coins
+    single = scatter.single_variance(sums)
     # A mean cannot be known better than from as many rows as were fitted to.
     of_fit = max(fit_variance, single * scatter.design_effect / scatter.n_rows)
     variance = single * min(scatter.design_effect, n_samples) / n_samples + of_fit
@@ -209,9 +216,20 @@ def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level:
 MIN_LABELLED = 10
 """Rows: with fewer, an interval says next to nothing."""
 
+DRAWN = "{:,} rows labelled, assumed drawn at random"
+
 INTERVALS = ("pseudo-rows", "betting")
 """How the interval of a batch with a few labels is made: approximate and narrow, or a bound that is
 proved for every distribution of accuracies (`docs/howto/shift.md` compares them)."""
+
+
+def check_enough_labels(n_labelled: int) -> None:
+    """Refuse labelled rows that are too few for an interval."""
+    if n_labelled < MIN_LABELLED:
+        raise InputError(
+            f"At least {MIN_LABELLED} rows must be labelled for an interval, got "
+            f"{n_labelled}. Label more rows drawn at random."
+        )
 
 
 def few_labels_interval(
@@ -233,14 +251,10 @@ def few_labels_interval(
     check_level(level)
     read_choice(interval, "interval", INTERVALS)
     n_labelled, n_samples = len(accuracy), sums.n_samples
-    if n_labelled < MIN_LABELLED:
-        raise InputError(
-            f"At least {MIN_LABELLED} rows must be labelled for an interval, got "
-            f"{n_labelled}. Label more rows drawn at random."
-        )
+    check_enough_labels(n_labelled)
     rest, known = accuracy - share * estimated, share * sums.total / n_samples
     mean = known + float(rest.mean())
-    basis = f"{n_labelled:,} rows labelled, assumed drawn at random"
+    basis = DRAWN.format(n_labelled)
     span = ends[0] - share * sums.highest, ends[1] - share * sums.lowest  # of all residuals
     if interval == "betting":
         found = _betting_bounds(rest, span, n_samples, (1 - level) / 2)
@@ -291,8 +305,8 @@ def _betting_bounds(
     return start + width * low, start + width * (1 - high)
 
 
-def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
-    """Positions of the labelled rows in ascending order, and tp, fp, fn and tn of each.
+def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Labelsets]:
+    """Positions of the labelled rows in ascending order, and their labelsets.
 
     In ascending order, so that a result does not depend on the order of the labelled rows.
     """
@@ -308,8 +322,7 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
     places = check_rows(rows, len(dist))
     truth = dist[places].align(Y_true, "Y_true")
     order = np.argsort(places)
-    places = places[order]
-    return places, counts(truth[order], decisions[places])
+    return places[order], truth[order]
 
 
 def _find_rows(index: Any, Y_true: Any) -> Indices:

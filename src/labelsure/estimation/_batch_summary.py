@@ -16,6 +16,7 @@ import numpy as np
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.estimation._accuracy_model import RidgeModel
 from labelsure.estimation._batch_estimates import BatchSums
+from labelsure.estimation._label_estimates import EntryCounts
 from labelsure.estimation._shift import MAX_ROWS, sample_rows
 from labelsure.estimation.score_table import ScoreTable
 
@@ -66,6 +67,8 @@ class BatchSummary:
         Sums over the estimated accuracies.
     compared
         Rows for the shift test; None where there is nothing to compare them with.
+    entries
+        Counts of labels, for micro and macro averages; None where they were not counted.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class BatchSummary:
 
     sums: BatchSums
     compared: ComparedRows | None = None
+    entries: EntryCounts | None = None
 
     @property
     def n_samples(self) -> int:
@@ -97,7 +101,10 @@ class BatchSummary:
         compared = self.compared or other.compared
         if self.compared is not None and other.compared is not None:
             compared = self.compared + other.compared
-        return BatchSummary(self.sums + other.sums, compared)
+        entries = None
+        if self.entries is not None and other.entries is not None:
+            entries = self.entries + other.entries
+        return BatchSummary(self.sums + other.sums, compared, entries)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ at least 10% of 100 or more rows, 57% of those that are true in at least 5%.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.special import ndtr
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
@@ -232,3 +234,34 @@ class PredictComparison:
         if len(values[0]) > 1 and mean_interval(values[1] - values[0])[1] > 0:
             warn(said, UserWarning)
         return cls(True, said)
+
+
+CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warning in 1,000
+
+
+def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
+    """Sum of the ranks / N of some rows minus its mean over random draws, and its variance.
+
+    Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
+    """
+    from scipy.stats import rankdata  # slow to import
+
+    n, n_all = len(rows), len(estimated)
+    ranks = rankdata(estimated) / n_all
+    excess = float((ranks[rows] - ranks.mean()).sum())
+    return excess, float(ranks.var()) * n * (n_all - n) / max(n_all - 1, 1)
+
+
+def warn_of_chosen_rows(excesses: Sequence[tuple[float, float]]) -> None:
+    """Warn if labelled rows of one or more batches cannot be random draws (`rank_excess`)."""
+    excess, variance = np.sum(excesses, axis=0)
+    p_value = 2 * float(ndtr(-abs(excess) / variance**0.5)) if variance > 1e-12 else 1.0
+    if p_value < CHOSEN_P:
+        which = "higher" if excess > 0 else "lower"
+        warn(
+            "The labelled rows must be drawn at random, but their estimated accuracies are "
+            f"{which} than those of the other rows (rank test, p = {p_value:.1g}). If they were "
+            "chosen, the estimate is biased and its interval does not show it: draw rows by "
+            "`draw_audit` and label each of them.",
+            UserWarning,
+        )

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -23,32 +24,36 @@ from labelsure.estimation._accuracy_model import (
     feature_matrix,
 )
 from labelsure.estimation._batch_estimates import (
+    INTERVALS,
     MIN_CLUSTERS,
     BatchSums,
     Estimate,
     Scatter,
+    check_enough_labels,
     few_labels_interval,
     mean_interval,
     read_few_labels,
 )
 from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
-from labelsure.estimation._diagnostics import warn_if_truth_is_suspect
+from labelsure.estimation._diagnostics import (
+    rank_excess,
+    warn_if_truth_is_suspect,
+    warn_of_chosen_rows,
+)
+from labelsure.estimation._importance_weights import weigh_by_inputs, weighted_interval
 from labelsure.estimation._label_estimates import (
-    DensityRatios,
+    LabelBatch,
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
 )
+from labelsure.estimation._label_shift import DensityRatios
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
     compare_views,
-    rank_excess,
     sample_rows,
-    warn_of_chosen_rows,
     warn_of_shift,
-    weigh_by_inputs,
-    weighted_interval,
 )
 from labelsure.estimation.score_table import (
     ESTIMATED,
@@ -56,7 +61,7 @@ from labelsure.estimation.score_table import (
     calibration_marginals,
     keep_marginals,
 )
-from labelsure.labelsets.rows import differing_rows
+from labelsure.labelsets.counts import differing_rows
 from labelsure.metrics.clusters import (
     design_effect,
     first_rows,
@@ -180,6 +185,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.empty = empty
         self.random_state = random_state
 
+    @one_blas_thread()  # small matrices: threads that wait for each other cost more
     def fit(
         self,
         dist: Any,
@@ -202,8 +208,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             `decide(dist, metric)` has the decisions with the highest expected accuracy.
         Y_train
             (m, L) labelsets of the rows that the classifier was trained on, none of which are
-            fitted to here. How often a predicted labelset is among them makes estimates sharper
-            (`docs/dev/features.md`).
+            fitted to here. How often a predicted labelset is among them makes estimates sharper.
         clusters
             (n,) the cluster of each row, where rows depend on each other (ten photos of one event):
             intervals then count clusters, and batches are taken to be clustered alike.
@@ -398,42 +403,52 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             raise unknown_name("shift", shift, SHIFTS)
         self._fitted_model()  # before anything is computed
         if isinstance(dist, BatchSummary):
-            if any(given is not None for given in (Y_pred, metric, Y_true, rows)):
+            if any(given is not None for given in (Y_pred, Y_true, rows)):
                 raise InputError(
-                    "`Y_pred`, `metric`, `Y_true` and `rows` must be None with a `BatchSummary`, "
-                    "which has no rows. Pass the batch."
+                    "`Y_pred`, `Y_true` and `rows` must be None with a `BatchSummary`, which has "
+                    "no rows. Pass the batch."
                 )
+            if metric is not None:
+                return self._average_labels(dist, metric, level, shift)
             return self._estimate_summary(dist, level, shift)
+        labelled = Y_true is not None or rows is not None
         if metric is not None:
             check_label_metric(metric)
-            if Y_true is not None or shift == "weighted":
+            is_weighted = shift == "weighted" and not labelled
+            if is_weighted or interval != INTERVALS[0]:
+                setting = f"shift={shift!r}" if is_weighted else f"interval={interval!r}"
                 raise InputError(
-                    f"`metric` must be None with `Y_true` and with shift={shift!r}, which "
-                    f"estimate the fitted metric only, got {metric!r}."
+                    f"`metric` must be a mean over rows with {setting}, got {metric!r}."
                 )
-            known, table = self._read_labels(dist, Y_pred)
-            found = known.estimate_average(
-                table, metric, empty=self.empty, level=level, random_state=self.random_state
-            )
+            batch = self._read_labels(dist, Y_pred, Y_true, rows)
+            found = batch.estimate_average(metric, self.empty, level, self.random_state)
+            if labelled:
+                return found
             found = replace(found, basis=self._basis)
             if shift == "ignore":
                 return found
-            return self._with_shift(
-                found, table._view(sample_rows(len(table)), by_label=self.can_compare)
-            )
-        labelled = Y_true is not None or rows is not None
+            rows = sample_rows(len(batch))
+            assert isinstance(batch.table, ScoreTable)
+            return self._with_shift(found, batch.table._view(rows, by_label=self.can_compare))
         compares = shift != "ignore" and not labelled
-        batch = self.estimate_rows(
-            dist, Y_pred, of_any_system=Y_true is not None, compares=compares
-        )
         if not labelled:
-            summary = batch.summarise() if compares else BatchSummary(batch.sums())
+            estimates = self.estimate_rows(dist, Y_pred, compares=compares)
+            summary = estimates.summarise() if compares else BatchSummary(estimates.sums())
             return self._estimate_summary(summary, level, shift)
-        places, counts = read_few_labels(dist, batch.table.decisions, Y_true, rows)
-        accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        warn_of_chosen_rows([rank_excess(batch.accuracy, places)])
-        estimated = batch.accuracy[places]
-        return self.estimate_labelled(batch.sums(), accuracy, estimated, level, interval)
+        estimates, places, some = self._read_few_labels(dist, Y_pred, Y_true, rows)
+        accuracy = some.accuracy(self.metric, check_empty(self.empty))
+        estimated = estimates.accuracy[places]
+        return self.estimate_labelled(estimates.sums(), accuracy, estimated, level, interval)
+
+    def _read_few_labels(
+        self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any
+    ) -> tuple[RowEstimates, Indices, ScoreTable]:
+        """Estimates of a batch, positions of its labelled rows, and the table of these."""
+        estimates = self.estimate_rows(dist, Y_pred, of_any_system=Y_true is not None)
+        decisions = estimates.table.decisions
+        places, truth = read_few_labels(dist, decisions, Y_true, rows)
+        warn_of_chosen_rows([rank_excess(estimates.accuracy, places)])
+        return estimates, places, estimates.table[places].with_truth(truth)
 
     def estimate_labelled(
         self,
@@ -458,12 +473,30 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _basis(self) -> str:
         """What an estimate without weights and labels rests on."""
-        rows = "held-out" if self.can_compare else "out-of-fold"
-        basis = f"calibrated on {len(self.calibration_):,} {rows} rows"
-        if self.calibration_.clusters is None:
+        basis = f"calibrated on {len(self.calibration_):,} {self.calibration_rows}"
+        if self.calibration_.clusters is not None:
+            few = ", too few for an interval" if self.scatter_.too_few else ""
+            basis += f" in {self.scatter_.n_clusters:,} clusters{few}"
+        if self.can_compare:
             return basis
-        few = ", too few for an interval" if self.scatter_.too_few else ""
-        return f"{basis} in {self.scatter_.n_clusters:,} clusters{few}"
+        return f"{basis}; {self.trained_models}"
+
+    @property
+    def trained_models(self) -> str:
+        """Which models an interval after cross-fitting is for."""
+        return f"interval for models trained on {self.calibration_.trained_on} rows"
+
+    @property
+    def calibration_rows(self) -> str:
+        """What the rows that it was fitted to are called."""
+        return "held-out rows" if self.can_compare else "out-of-fold rows"
+
+    def fit_inflation(self, rows: RowEstimates) -> float:
+        """Variance that fitting leaves in a batch's mean, relative to a mean of all rows."""
+        sums, scatter = rows.sums(), self.scatter_
+        fit_variance = self.model_.mean_variance(sums.slopes / sums.n_samples)
+        by_rows = scatter.single_variance(sums) * scatter.design_effect / scatter.n_rows
+        return max(1.0, fit_variance / by_rows)
 
     def compare_estimates(self) -> tuple[Floats, Floats]:
         """Return estimated and actual accuracies of the calibration set."""
@@ -513,18 +546,28 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self._with_shift(found, view) if shift == "test" else found
 
     def estimate_labels(
-        self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
+        self,
+        dist: LabelsetDistribution,
+        Y_pred: Any = None,
+        *,
+        level: float = 0.95,
+        Y_true: Any = None,
+        rows: Any = None,
     ) -> pd.DataFrame:
         """Return precision, recall and F1 of each label in a batch that nobody has labelled.
+
+        With labels of some rows, drawn at random, the batch may differ from the calibration set.
 
         Parameters
         ----------
         dist
             A `LabelsetDistribution`.
         Y_pred
-            What was predicted; None means the mode.
+            What was predicted; None means the mode. With `Y_true` it may come from any system.
         level
             Confidence level of the intervals.
+        Y_true, rows
+            Labels of some rows that were drawn at random, and their positions in the batch.
 
         Returns
         -------
@@ -533,10 +576,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
         """
         self._fitted_model()
-        known, table = self._read_labels(dist, Y_pred)
-        return known.estimate_labels(
-            table, empty=self.empty, level=level, random_state=self.random_state
-        )
+        batch = self._read_labels(dist, Y_pred, Y_true, rows)
+        return batch.estimate_labels(self.empty, level, self.random_state)
 
     def estimate_prevalence(
         self, dist: LabelsetDistribution, *, level: float = 0.95
@@ -598,17 +639,46 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 "Y_true, Y_pred)`."
             )
 
-    def _read_labels(self, dist: Any, Y_pred: Any) -> tuple[LabelCalibration, ScoreTable]:
-        """Return what was learned about the labels of a batch, and its score table."""
-        known = check_labels_are_known(dist, self.label_calibration_)
+    def _average_labels(
+        self, summary: BatchSummary, metric: str, level: float, shift: str
+    ) -> Estimate:
+        """Micro or macro average of a batch by its summary."""
+        check_label_metric(metric)
+        calibration = self.label_calibration_
+        if summary.entries is None or calibration is None or shift == "weighted":
+            raise InputError(
+                f"`metric` must be None with a `BatchSummary` without counts of labels and with "
+                f'shift="weighted", got {metric!r}. Pass the batch.'
+            )
+        self._check_clusters()
+        batch = LabelBatch(calibration, summary.entries)
+        found = batch.estimate_average(metric, self.empty, level, self.random_state)
+        found = replace(found, basis=self._basis)
+        return self._with_shift(found, summary.view) if shift == "test" else found
+
+    def _check_clusters(self) -> None:
+        """Refuse too few clusters of calibration rows for estimates of single labels."""
         if self.scatter_.too_few:
             raise InputError(
                 f"Estimates of single labels need at least {MIN_CLUSTERS} clusters of calibration "
                 f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
             )
+
+    def _read_labels(self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any) -> LabelBatch:
+        """Rows of a batch without labels, and the calibration of their labels.
+
+        That is fitted to the labelled rows of the batch where there are some.
+        """
+        known = check_labels_are_known(dist, self.label_calibration_)
+        if Y_true is not None or rows is not None:
+            estimates, places, some = self._read_few_labels(dist, Y_pred, Y_true, rows)
+            check_enough_labels(len(places))
+            others = estimates.table[np.delete(np.arange(len(dist)), places)]
+            return LabelBatch(LabelCalibration.fit(some, self.random_state), others, some)
+        self._check_clusters()
         table = self._read_table(dist, Y_pred, ())
         self._check_decisions(table)
-        return known, table
+        return LabelBatch(known, table)
 
     def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""

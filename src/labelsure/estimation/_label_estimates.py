@@ -16,21 +16,11 @@ changes a probability by at most 0.0125. What is uncertain, and drawn: the coeff
 bootstrap over the labelled rows (one Newton step for each replicate, with prior means drawn as
 well), and the truth. Labels of one row are not independent; how much that widens an average
 over labels is measured on the residuals of the labelled rows.
-
-Prevalence alone (`DensityRatios`) can follow a label shift. On the calibration set a logistic
-regression on the logit of label j's probability gives its log-odds; less those of its prevalence
-there, they are the log of the density ratio r(x) = p(x given y_j = 1) / p(x given y_j = 0), which
-label shift leaves as it is. Of a batch with prevalence pi the likelihood is the product of pi r(x)
-+ 1 - pi. Its maximum is where the EM algorithm of Saerens, Latinne and Decaestecker (2002) ends:
-the mean posterior probability is pi.
-
-The interval is for the share of the batch itself, by the delta method: the batch tells pi by its
-likelihood, less what its labels scatter around pi; and the density ratio is uncertain.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +39,7 @@ from labelsure._runtime.typing import (
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._batch_estimates import DRAWN, Estimate
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.label_names import refuse_other_labels, show_names
 from labelsure.metrics.clusters import design_effect, sum_by_cluster
@@ -155,9 +145,7 @@ N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing 
 LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 
 SHARED, OFFSET = 10.0, 1.0
-"""Prior standard deviations of shared coefficients and of offsets. 0.5 and 1 covered alike on
-Yeast, Emotions and two simulated populations; 1 follows a label that is never true more closely.
-Other sets: `docs/evidence/label_metrics_ridge.csv`."""
+"""Prior standard deviations of shared coefficients and of offsets."""
 
 N_SHARED = 4
 WIDE = 0.975  # probability of the quantiles at which intervals are compared
@@ -189,10 +177,13 @@ class Cells:
     @classmethod
     def of_batch(cls, marginals: Floats, Y_pred: Labelsets) -> Cells:
         """Round the logits of a batch and count."""
-        n_labels = marginals.shape[1]
-        groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
-        at = groups * len(LOGITS) + _round_logits(marginals)
-        counts = np.bincount(at.ravel(), minlength=2 * n_labels * len(LOGITS))
+        at = _number_entries(marginals, Y_pred)
+        counts = np.bincount(at.ravel(), minlength=2 * marginals.shape[1] * len(LOGITS))
+        return cls.of_counts(counts, at)
+
+    @classmethod
+    def of_counts(cls, counts: Integers, at: Indices) -> Cells:
+        """Make cells of the count of each label and logit, and of the place of each entry there."""
         used = np.flatnonzero(counts)
         numbers = np.empty(len(counts), dtype=np.intp)
         numbers[used] = np.arange(len(used))
@@ -214,9 +205,48 @@ class Cells:
         of_label = frequencies[self.groups % self.n_labels]
         predicted = self.groups >= self.n_labels
         shared = np.column_stack([np.ones(n_cells), self.logits, predicted, of_label])
-        ones = csr_array((np.ones(n_cells), self.groups, np.arange(n_cells + 1)))
-        ones.resize(n_cells, 2 * self.n_labels)
+        entries = np.ones(n_cells), self.groups, np.arange(n_cells + 1)
+        ones = csr_array(entries, shape=(n_cells, 2 * self.n_labels))
         return hstack([csr_array(SHARED * shared), OFFSET * ones], format="csr")
+
+
+@dataclass(frozen=True)
+class EntryCounts:
+    """How many entries each label has at each rounded logit, of a batch or of a part: they add up.
+
+    Parameters
+    ----------
+    counts
+        (2 L * logits,) entries by label, predicted or not, and logit.
+    n_rows
+        Number of rows.
+    label_names
+        One for each label, or None.
+    """
+
+    counts: Integers
+    n_rows: int
+    label_names: LabelNames
+
+    @classmethod
+    def of_table(cls, table: ScoreTable) -> EntryCounts:
+        """Count the entries of a table that knows its labels."""
+        at = _number_entries(table.marginals, np.asarray(table.decisions))
+        size = 2 * table.marginals.shape[1] * len(LOGITS)
+        return cls(np.bincount(at.ravel(), minlength=size), len(table), table.label_names)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __add__(self, other: EntryCounts) -> EntryCounts:
+        n_rows = self.n_rows + other.n_rows
+        return EntryCounts(self.counts + other.counts, n_rows, self.label_names)
+
+    @property
+    def cells(self) -> Cells:
+        """Cells without the places of entries."""
+        n_labels = len(self.counts) // (2 * len(LOGITS))
+        return Cells.of_counts(self.counts, np.empty((0, n_labels), dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -276,8 +306,8 @@ class LabelCalibration:
         )
         hessian = design.T @ diags_array(variances) @ design + eye_array(len(gradients))
         steps = splu(hessian.tocsc()).solve(gradients).T
-        if n_drawn < len(Y_true):  # few clusters: as much wider as Student's interval is
-            steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
+        # Of few rows or clusters: as much wider as Student's interval is.
+        steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
         weights = _weigh_labels(cells, probabilities)
         squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
         alone = weights**2 @ cells.sum_by_group(variances)
@@ -286,48 +316,73 @@ class LabelCalibration:
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
         return cls(table.label_names, frequencies, model.coef_ + steps, dispersions, design_effects)
 
-    def draw(self, table: ScoreTable, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
-        """Draw coefficients and truths of a batch; return its counts, and those expected."""
-        generator = make_generator(random_state)
-        cells = Cells.of_batch(table.marginals, np.asarray(table.decisions))
-        design, counts = cells.make_design(self.frequencies), cells.counts.astype(np.int64)
+
+@dataclass(frozen=True)
+class LabelBatch:
+    """A batch whose labels are estimated.
+
+    Parameters
+    ----------
+    calibration
+        Model of the labels.
+    table
+        Rows whose truth is drawn, or counts of their entries.
+    labelled
+        Rows whose truth is known, if any.
+    """
+
+    calibration: LabelCalibration
+    table: ScoreTable | EntryCounts
+    labelled: ScoreTable | None = None
+
+    def __len__(self) -> int:
+        return len(self.table) + (0 if self.labelled is None else len(self.labelled))
+
+    def draw(self, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
+        """Draw coefficients and truths; return the counts of the batch, and those expected."""
+        generator, table = make_generator(random_state), self.table
+        entries = table if isinstance(table, EntryCounts) else EntryCounts.of_table(table)
+        cells = entries.cells
+        design = cells.make_design(self.calibration.frequencies)
+        counts = cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
         expected = np.empty_like(drawn)
         for k in range(len(drawn)):
-            probabilities = expit(design @ self.coefficients[k // N_TRUTHS])
+            probabilities = expit(design @ self.calibration.coefficients[k // N_TRUTHS])
             drawn[k] = cells.sum_by_group(generator.binomial(counts, probabilities))
             expected[k] = cells.sum_by_group(counts * probabilities)
         n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
+        if self.labelled is not None:
+            truth, decisions = map(np.asarray, (self.labelled.truth, self.labelled.decisions))
+            known = [(truth * (decisions == value)).sum(axis=0) for value in (0, 1)]
+            drawn, expected = (sums + np.concatenate(known) for sums in (drawn, expected))
+            n_predicted = n_predicted + decisions.sum(axis=0)
         return _split_counts(drawn, n_predicted), _split_counts(expected, n_predicted)
 
     def estimate_average(
-        self,
-        table: ScoreTable,
-        metric: str,
-        *,
-        empty: float,
-        level: float,
-        random_state: int | None,
+        self, metric: str, empty: float, level: float, random_state: int | None
     ) -> Estimate:
         """Return the micro or macro average of a measure, with an interval."""
         check_level(level)
-        drawn, expected = self.draw(table, random_state)
+        drawn, expected = self.draw(random_state)
         values = drawn.of_batch(metric, empty)
-        factor = self.dispersions[metric] ** 0.5
+        factor = self.calibration.dispersions[metric] ** 0.5
         widened = widen(values, expected.of_batch(metric, empty), factor)
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(values.mean()), low, high, len(table), level, float("nan"), metric)
+        found = Estimate(float(values.mean()), low, high, len(self), level, float("nan"), metric)
+        if self.labelled is None:
+            return found
+        n_labelled = len(self.labelled)
+        return replace(found, n_labelled=n_labelled, basis=DRAWN.format(n_labelled))
 
-    def estimate_labels(
-        self, table: ScoreTable, *, empty: float, level: float, random_state: int | None
-    ) -> pd.DataFrame:
+    def estimate_labels(self, empty: float, level: float, random_state: int | None) -> pd.DataFrame:
         """Return the table of the labels: numbers and measures, each with an interval."""
         import pandas as pd
 
         check_level(level)
-        both, factor = self.draw(table, random_state), self.design_effects**0.5
+        both, factor = self.draw(random_state), self.calibration.design_effects**0.5
         n_predicted = both[0].n_predicted
-        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(table))}
+        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(self))}
         for name, measure in MEASURES.items():
             values, means = (counts.of_labels(measure, empty) for counts in both)
             draws[name] = widen(values, means, factor)
@@ -335,7 +390,7 @@ class LabelCalibration:
         for name, values in draws.items():
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
-        names = show_names(table.label_names, len(n_predicted))
+        names = show_names(self.table.label_names, len(n_predicted))
         return pd.DataFrame(columns, index=pd.Index(names, name="label"))
 
 
@@ -343,6 +398,13 @@ def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float =
     """Return draws, (draws, ...), with the chance of the truth multiplied by a factor."""
     chance = drawn - expected
     return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
+
+
+def _number_entries(marginals: Floats, Y_pred: Labelsets) -> Indices:
+    """Cell of each entry, numbered by label, predicted or not, and rounded logit."""
+    n_labels = marginals.shape[1]
+    groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
+    return groups * len(LOGITS) + _round_logits(marginals)
 
 
 def _round_logits(probabilities: Floats) -> Indices:
@@ -403,97 +465,3 @@ def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> L
     known, n_known = calibration.label_names, len(calibration.frequencies)
     refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
     return calibration
-
-
-SMALLEST = 1e-6  # probability that is told from 0: its logit is -13.8
-CERTAINTY = np.array([0.01, 1.0])
-"""Of intercept 0 and slope 1, which say that the classifier is right: as if one such label had been
-seen, of the intercept a hundredth of one."""
-N_NEWTON, LARGEST_STEP, N_HALVINGS = 10, 2.0, 45
-WIDEST = 12.0  # logit of prevalences that are tried
-ASSUMPTION = "assumes label shift"
-
-
-@dataclass(frozen=True)
-class DensityRatios:
-    """How much more probable inputs are where a label is true, as learned from a calibration set.
-
-    Parameters
-    ----------
-    prevalence
-        (L,) of each label on the calibration set.
-    coefficients
-        (2, L) intercept and slope of the log-ratio, a line in the logit of what is predicted.
-    covariances
-        (3, L) variance of the intercept, covariance, variance of the slope.
-    label_names
-        One for each label, or None.
-    """
-
-    prevalence: Floats
-    coefficients: Floats
-    covariances: Floats
-    label_names: LabelNames
-
-    @classmethod
-    def fit(cls, table: ScoreTable, clusters: Indices) -> DensityRatios:
-        """Learn from a table that knows its labels."""
-        truth = np.asarray(table.truth)
-        x = _logits(table.marginals)
-        start = np.repeat([[0.0], [1.0]], x.shape[1], axis=1)
-        line = start
-        for _ in range(N_NEWTON):
-            p = expit(line[0] + line[1] * x)
-            weights = p * (1 - p)
-            a, b, c = ((weights * x**k).sum(axis=0) for k in range(3))
-            a, c = a + CERTAINTY[0], c + CERTAINTY[1]
-            inverse = np.stack([c, -b, a]) / (a * c - b**2)
-            slopes = np.stack([(truth - p).sum(axis=0), ((truth - p) * x).sum(axis=0)])
-            slopes = slopes - CERTAINTY[:, np.newaxis] * (line - start)
-            step = np.stack(
-                [(inverse[:2] * slopes).sum(axis=0), (inverse[1:] * slopes).sum(axis=0)]
-            )
-            line = line + step / np.maximum(1.0, np.abs(step).max(axis=0) / LARGEST_STEP)
-        prevalence = (truth.sum(axis=0) + 0.5) / (len(truth) + 1)
-        # The intercept moves with the prevalence; what both have in common cancels in the ratio.
-        common = 1 / (len(truth) * prevalence * (1 - prevalence))
-        covariances = inverse - np.stack([common, 0 * common, 0 * common])
-        covariances *= [design_effect(residuals, clusters) for residuals in (truth - p).T]
-        ratio = line - np.stack([logit(prevalence), 0 * prevalence])
-        return cls(prevalence, ratio, covariances, table.label_names)
-
-    def estimate(self, marginals: Floats, level: float) -> pd.DataFrame:
-        """Return the share of a batch's rows in which each label is true, with an interval."""
-        import pandas as pd
-
-        check_level(level)
-        x, n = _logits(marginals), len(marginals)
-        log_ratio = self.coefficients[0] + self.coefficients[1] * x
-        low, high = np.full((2, x.shape[1]), [[-WIDEST], [WIDEST]])
-        for _ in range(N_HALVINGS):
-            middle = (low + high) / 2
-            is_below = (expit(log_ratio + middle) - expit(middle)).mean(axis=0) > 0
-            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-        found = expit(low)
-        inside = np.clip(found, 0.5 / n, 1 - 0.5 / n)  # where the likelihood has a curvature
-        ratio = np.exp(np.clip(log_ratio, -30, 30))
-        mixed = inside * ratio + 1 - inside
-        information = (((ratio - 1) / mixed) ** 2).sum(axis=0)
-        by_line = np.stack([(ratio / mixed**2 * x**k).sum(axis=0) for k in range(2)]) / information
-        products = np.stack([by_line[0] ** 2, 2 * by_line[0] * by_line[1], by_line[1] ** 2])
-        of_ratio = np.maximum((products * self.covariances).sum(axis=0), 0.0)
-        of_batch = np.maximum(1 / information - inside * (1 - inside) / n, 0.0)
-        margin = ndtri((1 + level) / 2) * (of_ratio + of_batch) ** 0.5
-        columns = {
-            "calibration": self.prevalence,
-            "prevalence": found,
-            "low": np.maximum(found - margin, 0.0),
-            "high": np.minimum(found + margin, 1.0),
-        }
-        names = show_names(self.label_names, x.shape[1])
-        table = pd.DataFrame(columns, index=pd.Index(names, name="label"))
-        return table.rename_axis(columns=ASSUMPTION)
-
-
-def _logits(marginals: Floats) -> Floats:
-    return logit(np.clip(marginals, SMALLEST, 1 - SMALLEST))

@@ -1,15 +1,9 @@
-"""Is a batch like the calibration set? What is compared of both, the test, and weights.
+"""Is a batch like the calibration set? A permutation test.
 
-**Test.** The distance of the two samples (Mahalanobis', of the means of columns and their squares)
+The distance of the two samples (Mahalanobis', of the means of columns and their squares)
 is compared with that of random parts of both together: a permutation test, whose p-value is valid
 whatever the columns are. The AUC says how large the difference is: in a huge batch a tiny one has
 a small p-value, too. Streams need p-values far below 1 / 200: `compare_means`.
-
-**Weights.** Under covariate shift the estimate is the mean estimate of the batch plus the weighted
-mean residual of the calibration set (doubly robust: right if the estimator or the weights are).
-Weights are the odds of the classifier above. They rest on inputs, not on labels, so that fitting
-them does not make residuals look smaller. The interval contains the sampling error of both samples,
-by a bootstrap (one Newton step of the classifier for each replicate), and that of the outcomes.
 """
 
 from __future__ import annotations
@@ -19,18 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, ndtr, stdtrit
+from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions.candidates import full_name
-from labelsure.errors import InputError, NotEstimableError, ShiftWarning, warn
-from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.errors import InputError, ShiftWarning, warn
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.mean_tests import permutation_bound
-from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +37,11 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
-NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
+MIN_POWERFUL = 150
+"""Of 1 / (1 / n + 1 / N): with less, the test finds fewer than half of the shifts in the number of
+labels by which an estimate is off by .05 (`docs/howto/shift.md`)."""
 
-CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warning in 1,000
+NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
 
 RIDGE = 0.05  # on the correlations of columns and squares, which may be collinear
 N_PERMUTED = 199  # so that the smallest p-value is 0.005
@@ -57,21 +51,6 @@ LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outl
 N_EXPECTED = "n_expected"  # labels: the sum of their probabilities
 LABEL_MARK = "P("  # begins the names of the labels' probabilities
 N_NAMED = 3  # of what moved most, in a sentence
-
-N_REPLICATES = 200  # of the bootstrap
-
-LARGEST_WEIGHT = 30.0
-"""A kind of row that is more frequent in the batch by this factor is hardly there among the
-labelled ones: larger weights are cut."""
-
-MIN_EFFECTIVE_SIZE = 50
-"""Of the weighted labelled rows: with fewer, the bootstrap itself cannot be trusted."""
-
-MAX_CUT_SHARE = 0.2
-"""Of the batch, whose weights would be larger."""
-
-ASSUMPTION = "assumes covariate shift only"
-"""What a weighted estimate rests on: p(accuracy given what is seen of a row) is unchanged."""
 
 
 def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
@@ -107,7 +86,8 @@ class ShiftTest:
     >>> rng = np.random.default_rng(0)
     >>> reference = IndependentLabels(rng.beta(0.3, 0.6, size=(500, 3)))
     >>> print(shift_test(reference, IndependentLabels(rng.beta(0.3, 0.6, size=(200, 3)))))
-    No sign that the batch differs from the reference (AUC 0.50, p = 0.86).
+    No sign that the batch differs from the reference (AUC 0.50, p = 0.86; little power: 200 rows
+    against 500).
     """
 
     auc: float
@@ -121,6 +101,31 @@ class ShiftTest:
         """Whether there is a shift that matters: by p-value and by AUC."""
         return self.p_value < FOUND_P and self.auc >= FOUND_AUC
 
+    @property
+    def is_small(self) -> bool:
+        """Whether there is a shift that is too small to matter: by p-value, but not by AUC."""
+        return self.p_value < FOUND_P and self.auc < FOUND_AUC
+
+    @property
+    def has_little_power(self) -> bool:
+        """Whether most shifts that matter would not be found with as many rows."""
+        return 1 / self.n_reference + 1 / self.n_batch > 1 / MIN_POWERFUL
+
+    @property
+    def brief(self) -> str:
+        """The result in a few words."""
+        if self.found:
+            return f"shift detected, AUC {self.auc:.2f}"
+        if self.is_small:
+            return f"shift too small to matter, AUC {self.auc:.3f}"
+        power = self._describe_power()
+        return f"no shift detected ({power})" if power else "no shift detected"
+
+    def _describe_power(self) -> str:
+        """Warn of little power; empty if there is enough."""
+        rows = f"{self.n_batch:,} rows against {self.n_reference:,}"
+        return f"little power: {rows}" if self.has_little_power else ""
+
     def __str__(self) -> str:
         figures = f"AUC {self.auc:.2f}, p = {self.p_value:.2g}"
         if self.found:
@@ -128,8 +133,12 @@ class ShiftTest:
                 f"The batch differs from the reference ({figures}). Means that changed most: "
                 f"{self.name_moved()}."
             )
-        if self.p_value < FOUND_P:
-            return f"The batch differs from the reference, but little ({figures})."
+        if self.is_small:
+            return (
+                "The batch differs from the reference by too little to matter (AUC "
+                f"{self.auc:.3f}, p = {self.p_value:.2g})."
+            )
+        figures = "; ".join(filter(None, (figures, self._describe_power())))
         return f"No sign that the batch differs from the reference ({figures})."
 
     def _repr_html_(self) -> str:
@@ -146,7 +155,7 @@ class ShiftTest:
 
 def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> ShiftTest | None:
     """Test whether two samples come from one population; None where they are too small."""
-    names, *views = _add_number(*_common_columns(reference, batch))
+    names, *views = _add_number(*common_columns(reference, batch))
     left, right = (view[sample_rows(len(view), seed)] for view in views)
     if min(len(left), len(right)) < MIN_ROWS:
         return None
@@ -156,7 +165,7 @@ def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -
     return ShiftTest(auc, p_value, len(left), len(right), moved)
 
 
-def _common_columns(
+def common_columns(
     reference: pd.DataFrame, batch: pd.DataFrame
 ) -> tuple[list[str], Floats, Floats]:
     """Return the names of the columns that both have, and these columns."""
@@ -207,7 +216,7 @@ def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, 
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.
     """
-    names, left, right = _add_number(*_common_columns(reference, batch))
+    names, left, right = _add_number(*common_columns(reference, batch))
     _, scale = _standardise(np.concatenate([left, right]))
     z = np.abs(right.mean(axis=0) - left.mean(axis=0)) / scale
     order = np.argsort(-z, kind="stable")
@@ -308,145 +317,6 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
         "interval assume rows like the calibration set. Label some rows drawn at random, or use "
         f"shift='weighted'.{question}",
         ShiftWarning,
-    )
-
-
-def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
-    """Sum of the ranks / N of some rows minus its mean over random draws, and its variance.
-
-    Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
-    """
-    from scipy.stats import rankdata  # slow to import
-
-    n, n_all = len(rows), len(estimated)
-    ranks = rankdata(estimated) / n_all
-    excess = float((ranks[rows] - ranks.mean()).sum())
-    return excess, float(ranks.var()) * n * (n_all - n) / max(n_all - 1, 1)
-
-
-def warn_of_chosen_rows(excesses: Sequence[tuple[float, float]]) -> None:
-    """Warn if labelled rows of one or more batches cannot be random draws (`rank_excess`)."""
-    excess, variance = np.sum(excesses, axis=0)
-    p_value = 2 * float(ndtr(-abs(excess) / variance**0.5)) if variance > 1e-12 else 1.0
-    if p_value < CHOSEN_P:
-        which = "higher" if excess > 0 else "lower"
-        warn(
-            "The labelled rows must be drawn at random, but their estimated accuracies are "
-            f"{which} than those of the other rows (rank test, p = {p_value:.1g}). If they were "
-            "chosen, the estimate is biased and its interval does not show it: draw rows by "
-            "`draw_audit` and label each of them.",
-            UserWarning,
-        )
-
-
-@dataclass(frozen=True)
-class Weights:
-    """How much each labelled row counts for a batch.
-
-    Parameters
-    ----------
-    values
-        (n,) at least 0.
-    replicates
-        (replicates, n) the same by resampled rows, times how often each was chosen.
-    """
-
-    values: Floats
-    replicates: Floats
-
-    @property
-    def effective_size(self) -> float:
-        """How many rows of equal weight would be worth as much."""
-        return float(self.values.sum() ** 2 / (self.values**2).sum())
-
-
-def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
-    """Return weights by which labelled rows look like a batch, or refuse."""
-    if len(batch) < MIN_ROWS:
-        raise NotEstimableError(
-            f"A batch must have at least {MIN_ROWS} rows to be compared with the calibration set, "
-            f"got {len(batch)}. Use a larger batch, or label some of its rows.",
-            0.0,
-        )
-    _, reference, others = _common_columns(known, batch)
-    with one_blas_thread():
-        separator = Separator.fit(reference, others)
-        ratio = np.log(len(reference) / len(others))
-        of_batch = np.exp(separator.log_odds(others) + ratio)
-        share_cut = float((of_batch > LARGEST_WEIGHT).mean())
-        values = _cut(separator.log_odds(reference) + ratio)
-        replicates = _replicate(separator, reference, others, ratio)
-    weights = Weights(values, replicates)
-    if share_cut > MAX_CUT_SHARE:
-        raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the calibration set: "
-            f"{share_cut:.0%} of its rows lie where there are hardly any calibration rows (at most "
-            f"{MAX_CUT_SHARE:.0%} may). Label some rows drawn at random, and pass them as `Y_true` "
-            "and `rows`.",
-            weights.effective_size,
-        )
-    return weights
-
-
-def _cut(log_weights: Floats) -> Floats:
-    return np.exp(np.minimum(log_weights, np.log(LARGEST_WEIGHT)))
-
-
-def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
-    """Return how often each row of both samples is chosen, (replicates, n) each."""
-    rng = np.random.default_rng(0)
-    left, right = (
-        rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES).astype(np.float64)
-        for n in (n_reference, n_batch)
-    )
-    return left, right
-
-
-def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: float) -> Floats:
-    """Return weights by resampled rows: one Newton step from the fitted separator each."""
-    left, right = draw_counts(len(reference), len(batch))
-    rows = separator.design(np.concatenate([reference, batch]))
-    p = expit(rows @ separator.coefficients)
-    is_batch = np.repeat([0.0, 1.0], [len(reference), len(batch)])
-    ridge = np.append(np.full(rows.shape[1] - 1, Separator.PENALTY), 0.0)
-    curvature = (rows * (p * (1 - p))[:, np.newaxis]).T @ rows + np.diag(ridge)
-    gradients = ((np.hstack([left, right]) - 1) * (is_batch - p)) @ rows
-    steps = np.linalg.solve(curvature, gradients.T)
-    log_weights = (rows[: len(reference)] @ (separator.coefficients[:, np.newaxis] + steps)).T
-    return _cut(log_weights + ratio) * left
-
-
-def weighted_interval(
-    sums: BatchSums,
-    residuals: Floats,
-    weights: Weights,
-    level: float,
-) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled rows, or refuse.
-
-    Residuals are by how much these were more accurate than estimated, (n,).
-    """
-    check_level(level)
-    size = weights.effective_size
-    if size < MIN_EFFECTIVE_SIZE:
-        raise NotEstimableError(
-            "The accuracy of this batch is not estimable from the calibration set: the effective "
-            f"sample size of its weighted rows must be at least {MIN_EFFECTIVE_SIZE}, got "
-            f"{size:.0f} (of {len(residuals)}). Label some rows drawn at random, and pass them as "
-            "`Y_true` and `rows`.",
-            size,
-        )
-    n_samples = sums.n_samples
-    above = float(weights.values @ residuals / weights.values.sum())
-    replicates = (weights.replicates @ residuals) / weights.replicates.sum(axis=1)
-    single = float(weights.values @ (residuals - above) ** 2 / weights.values.sum())
-    variance = float(replicates.var(ddof=1)) + single / n_samples
-    mean = float(np.clip(sums.total / n_samples + above, 0.0, 1.0))
-    margin = float(stdtrit(size - 1, (1 + level) / 2)) * variance**0.5
-    low, high = max(0.0, mean - margin), min(1.0, mean + margin)
-    spread = (sums.deviations / n_samples) ** 0.5
-    return Estimate(
-        mean, low, high, n_samples, level, spread, effective_size=size, basis=ASSUMPTION
     )
 
 

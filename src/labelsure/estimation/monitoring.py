@@ -40,15 +40,10 @@ from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import read_few_labels
 from labelsure.estimation._batch_summary import BatchSummary
-from labelsure.estimation._shift import (
-    MAX_ROWS,
-    compare_means,
-    rank_excess,
-    sample_rows,
-    warn_of_chosen_rows,
-)
+from labelsure.estimation._diagnostics import rank_excess, warn_of_chosen_rows
+from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
 from labelsure.estimation.score_table import keep_marginals
-from labelsure.metrics.registry import check_empty, get_metric
+from labelsure.metrics.registry import check_empty, counts, get_metric
 
 N_MOVED = 3  # columns that are named
 
@@ -383,7 +378,7 @@ def _read_labels(
         )
     rows, Y_true, probability = given
     read_number(probability, "probability", 0, 1, ends="(]")
-    places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
+    places, truth = read_few_labels(dist, table.decisions, Y_true, rows)
     if bdtr(len(places), len(dist), probability) < MOST_MISSING or not len(places):
         raise InputError(
             f"About {probability * len(dist):.0f} of the {len(dist):,} rows of chunk {name!r} "
@@ -391,7 +386,8 @@ def _read_labels(
             f"{len(places)}. Label every row that was drawn: the missing ones may be harder than "
             "the others."
         )
-    return places, get_metric(judge.metric).values(*counts, empty=check_empty(judge.empty))
+    found = counts(truth, table.decisions[places])
+    return places, get_metric(judge.metric).values(*found, empty=check_empty(judge.empty))
 
 
 def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:

@@ -26,9 +26,12 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import count_labels, no_labels, show_names, stack_rows, to_text
+from labelsure.labelsets.counts import count_labels, no_labels, stack_rows
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import to_text
 from labelsure.metrics.registry import (
     COUNTS,
     METRICS,
@@ -64,6 +67,9 @@ LOG_FREQUENCY = "log_frequency"
 
 ESTIMATED = "estimated_accuracy"
 """Of a calibration set: by models that were fitted to other rows."""
+
+TRUTH_KEY = "truth_key"
+"""Of a calibration set: a hash of each row's labelset, by which the rows of two sets are paired."""
 
 DECISION_RULE = "decision_rule"
 """Where a frame says how its decisions were made: an entry of its `attrs`."""
@@ -124,6 +130,8 @@ class ScoreTable:
     of_one_model: bool = True
     """Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
     apart by the probabilities of their labels, in yeast with an AUC of 0.64."""
+    trained_on: str = "fewer"
+    """Which rows the models of cross-fitting were trained on, in words."""
     compared: tuple[str, ...] = ()
     """Columns that say what is compared of the labels, of a table without a distribution."""
     _compared_as: ScoreTable | None = None
@@ -205,7 +213,7 @@ class ScoreTable:
         if Y_pred is None:
             expected = [summary.expected[metric.name] for metric in chosen]
         else:
-            found = dist._expected_each(chosen, as_guesses(decisions), 0.0)
+            found = dist._expected(chosen, as_guesses(decisions), 0.0)
             expected = [one.of_first_guess() for one in found]
         for metric, one in zip(chosen, expected, strict=True):
             columns[f"expected_{metric.name}"] = one.value
@@ -274,6 +282,14 @@ class ScoreTable:
             new._marginals = np.concatenate([table.marginals for table in tables])
         return new
 
+    def with_truth(self, truth: Labelsets) -> Self:
+        """Return the table with the truth of its rows, and their counts."""
+        assert self.decisions is not None  # of a distribution
+        found = dict(zip(COUNTS, counts(truth, self.decisions), strict=True))
+        new = self.with_columns(found)
+        new.truth = truth
+        return new
+
     def replace_joint(self, source: LabelsetDistribution) -> None:
         """Keep the labels' probabilities, and in place of the joint what it was made from."""
         self._marginals, self._dists = self.marginals, (source,)
@@ -296,6 +312,9 @@ class ScoreTable:
         columns = {
             name: values for name, values in self._columns.items() if values.dtype.kind in "biuf"
         }
+        if self.truth is not None:
+            factors = np.random.default_rng(0).integers(1 << 32, size=self.truth.shape[1])
+            columns[TRUTH_KEY] = self.truth.astype(np.int64) @ factors
         labels, shown = self._label_columns(most=MAX_LABELS), self._compared_as
         return self._make(
             columns | labels | {ESTIMATED: estimated},
@@ -303,6 +322,7 @@ class ScoreTable:
             decision_rule=self.decision_rule,
             clusters=self.clusters,
             of_one_model=self.of_one_model,
+            trained_on=self.trained_on,
             compared=tuple(labels),
             _compared_as=None if shown is None else shown._keep(estimated),
         )
@@ -578,7 +598,7 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     """
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
-    return dist._listed_marginals()
+    return listed_marginals(dist)
 
 
 def largest_marginals(dist: LabelsetDistribution) -> Floats:
@@ -586,7 +606,7 @@ def largest_marginals(dist: LabelsetDistribution) -> Floats:
 
     Each of very many labels by itself is too rare to say anything of a batch.
     """
-    listed = dist._listed_marginals()
+    listed = listed_marginals(dist)
     n_listed = count_labels(listed)
     instance = np.repeat(np.arange(len(dist)), n_listed)
     order = np.lexsort((-listed.data, instance))

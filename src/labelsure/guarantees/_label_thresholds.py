@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
+from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.metrics.registry import Metric, MetricLike, check_empty, get_metric
@@ -89,7 +90,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         if self.rule not in RULES:
             raise unknown_name("rule", self.rule, RULES)
         metric, empty = get_metric(self.metric), check_empty(self.empty)
-        dist = check_distribution(dist)._with_dense_rows()
+        dist = with_dense_rows(check_distribution(dist))
         true = dist.align(Y_true, "Y_true")
         if len(dist) == 0:
             raise InputError("Thresholds need at least one labelled row, got none.")
@@ -110,7 +111,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
             A batch of distributions over the same labels.
         """
         check_is_fitted(self)
-        dist = check_distribution(dist)._with_dense_rows()
+        dist = with_dense_rows(check_distribution(dist))
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "these thresholds"
         )

@@ -20,7 +20,8 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 from labelsure.guarantees._policy import (
@@ -28,8 +29,9 @@ from labelsure.guarantees._policy import (
     check_known_groups,
     fit_by_group,
 )
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import OPEN, refuse_other_labels
+from labelsure.labelsets.reading import OPEN
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.clusters import first_rows, read_clusters
 from labelsure.metrics.mean_tests import ROUNDING
@@ -521,7 +523,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         read_choice(self.score, f"score for a {goal}", known)
 
     def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        dist = check_distribution(dist)._with_dense_rows()
+        dist = with_dense_rows(check_distribution(dist))
         if dist._lists_labelsets and self.score == "probability":
             return mix_votes(cast(LabelsetTable, dist), INDEPENDENT_SHARE)._with_index(dist.index)
         return dist

@@ -18,8 +18,9 @@ from labelsure._runtime.notebook import ShownBySentence, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, warn
+from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
-from labelsure.labelsets.rows import OPEN, index_of
+from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.clusters import (
     cluster_outcomes,
     first_rows,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array
 
 from labelsure._runtime.typing import Labelsets, Mask
-from labelsure.labelsets.rows import is_sparse, make_sparse
+from labelsure.labelsets.sparse import is_sparse, make_sparse
 
 MAX_PARTIAL = 16
 """Unfinished labelsets that may be listed, as a multiple of the valid labelsets wanted at most."""

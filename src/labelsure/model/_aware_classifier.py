@@ -5,14 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import clone
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -22,12 +19,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import is_watched, watch_progress
-from labelsure._runtime.arguments import read_choice, read_whole_number
-from labelsure._runtime.notebook import make_html
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.progress import ProgressBar
-from labelsure._runtime.typing import Floats, LabelNames, Mask
+from labelsure._runtime.typing import Floats, Mask
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
-from labelsure.classifiers._predictor import Classes, LabelsetPredictor, weighted_mean
+from labelsure.classifiers._predictor import weighted_mean
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._base import LabelsetDistribution
@@ -35,20 +31,18 @@ from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, hold_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
-from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
-from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import count_rows
-from labelsure.metrics.clusters import large_size
-from labelsure.metrics.mean_tests import MEAN_TESTS
-from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
+from labelsure.estimation._comparison import Difference
+from labelsure.estimation._estimator import BatchSettings
+from labelsure.guarantees._labelset_region import RegionLabelsets
+from labelsure.labelsets.foreign import count_rows, index_of
+from labelsure.metrics.registry import MetricLike, accuracy
 from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
-from labelsure.model._calibration import Calibrated, Calibration, CrossFitted, HeldOut, holds_out
+from labelsure.model._calibration import Calibration, CrossFitted, HeldOut, holds_out
 from labelsure.model._decision_rules import check_decision, make_rule
-from labelsure.model._fitted import Fitted, fit_accuracy_estimator
+from labelsure.model._fitted_attributes import FittedAttributes
 from labelsure.model._inputs import as_batch
-from labelsure.model._model_card import ModelCard, make_card
 from labelsure.model._predictor import Predictions
+from labelsure.model._promises import Promises
 from labelsure.model._training_data import (
     TrainingData,
     check_cv_setting,
@@ -66,11 +60,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 HELD_OUT = 0.4
-"""Share of the rows that is held out by default. On Emotions, Scene and Yeast 0.4 loses .005 to
-.014 of F1 against 0.2, and intervals are 26 to 40% narrower (docs/evidence/hold_out.csv)."""
-
-USUAL_COVERAGE = 0.9
-"""Coverage of `predict_region` where `region` does not say one."""
+"""Share of the rows that is held out by default."""
 
 
 def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
@@ -86,7 +76,7 @@ def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
     return watched
 
 
-class AccuracyAwareClassifier(LabelsetPredictor):
+class AccuracyAwareClassifier(FittedAttributes):
     """Multi-label classifier that estimates how accurate each of its predictions is.
 
     `fit` holds out rows. On these it recalibrates the probabilities, fits an accuracy estimator
@@ -130,10 +120,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         `LabelThresholds`. `fit(X, y, Y_pred=...)` judges any other predictions.
     recalibration
         "auto": label-wise calibration of independent labels, temperature scaling of chains and
-        trellises, smoothing of votes. Each is kept only if it raises the log-probability of
-        held-out truths and decisions do not become less accurate. None: no recalibration. Or an
-        unfitted recalibration such as `TemperatureScaling()`. Policy and region never use the rows
-        that it was fitted to.
+        trellises, smoothing of votes. Each is kept only if the 95% interval of its mean gain in the
+        log-probability of held-out truths lies above 0. None: no recalibration. Or an unfitted
+        recalibration such as `TemperatureScaling()`. Policy and region never use the rows that it
+        was fitted to.
     check_inputs
         Whether rows are referred, whatever their score, if a number lies far outside of its
         column's range in the rows of `fit` (about one ordinary row in 200 does, at most).
@@ -284,7 +274,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
-        self._check_parameters(decides=Y_pred is None)
+        promises = self._check_parameters(decides=Y_pred is None)
         if groups is not None and self.share is not None:
             raise InputError(
                 "`share` needs independent rows, whose order statistics have a known distribution, "
@@ -297,17 +287,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         )
         if isinstance(recalibration := self._recalibration(), Recalibration):
             recalibration.check_truth(data.Y, data.labels.names)
-        calibration = self._make_calibration(data, estimator)
+        calibration = self._make_calibration(data, estimator, promises.needs_own_rows)
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
-            calibrated = calibration.calibrate(data)
-            region = self._fit_region(calibrated)
+            self.fitted_ = promises.fit(calibration.calibrate(data), self._log)
         if suspects:
             warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
-        self.fitted_ = self._fit_guarantees(calibrated, region)
         self._log(self.summary_)
         return self
 
-    def _make_calibration(self, data: TrainingData, estimator: Any) -> Calibration:
+    def _make_calibration(self, data: TrainingData, estimator: Any, splits: bool) -> Calibration:
         """How calibration rows come about, with the settings of this model."""
         kind = HeldOut if holds_out(estimator, self.cv) else CrossFitted
         given = data.Y_pred is not None
@@ -318,51 +306,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.cv,
             make_rule(self.decision, self.metric, self.empty, data.Y, given=given),
             self._recalibration(),
-            splits=self._make_policy() is not None and self.guarantee == "exact",
+            splits=splits,
             check_inputs=self.check_inputs,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             log=self._log,
-        )
-
-    def _fit_region(self, calibrated: Calibrated) -> LabelsetRegion | None:
-        """Fit the region; none by default where labelsets are sparse, of which no array fits."""
-        rows = calibrated.for_region
-        if rows is None or len(rows) == 0 or (self.region is None and rows.dist.sparse_rows):
-            return None
-        return self._make_region().fit(rows.dist, rows.truth, clusters=rows.clusters)
-
-    def _fit_guarantees(self, calibrated: Calibrated, region: LabelsetRegion | None) -> Fitted:
-        """Fit accuracy estimator and policy to the calibration tables."""
-        for_estimator, for_policy = calibrated.for_estimator, calibrated.for_policy
-        self._log(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
-        unfitted = AccuracyEstimator(self.metric, empty=self.empty)
-        estimator = fit_accuracy_estimator(
-            unfitted, self.confidence, for_estimator, calibrated.seen
-        )
-        policy = self._make_policy()
-        if policy is not None:
-            realised = for_policy.accuracy(self.metric, self.empty)
-            if for_estimator.clusters is not None:
-                policy.max_cluster_size = large_size(for_estimator.clusters)
-            if for_policy is for_estimator:  # estimates by models that were fitted to other rows
-                scores = estimator.compare_estimates()[0]
-            else:
-                scores = estimator.predict(for_policy)
-            # Rows outside are never accepted, so that what is proved is proved for the others.
-            inside, clusters = ~calibrated.is_outside, for_policy.clusters
-            clusters = None if clusters is None else clusters[inside]
-            policy.fit(scores[inside], realised[inside], clusters=clusters)
-        return Fitted(
-            calibrated.predictor,
-            estimator,
-            policy,
-            region,
-            self.confidence,
-            self.region is not None,
-            calibrated.holds_out,
-            calibrated.comparison,
-            make_card(calibrated, estimator, policy, region, self.confidence),
         )
 
     def _log(self, step: str) -> None:
@@ -538,6 +486,47 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         found = self._predict(X, Y_pred, of_any_system=labelled)
         return self.fitted_.estimate(found, settings)
 
+    @_shows_progress
+    def compare(
+        self, other: AccuracyAwareClassifier, X: Any, **settings: Unpack[BatchSettings]
+    ) -> Difference:
+        """Estimate by how much this model is more accurate on a batch than another one.
+
+        Models that were calibrated on the same rows in the same order, as with the same data, `cv`
+        and `random_state`, are compared row by row there, which makes the interval narrow.
+
+        Parameters
+        ----------
+        other
+            A fitted model with the same labels.
+        X
+            (n, d) rows that both take.
+        metric
+            None for the metric of this model; the name of another, or a function of (tp, fp, fn,
+            tn): means over rows only.
+        level
+            Confidence level of the interval; None for `confidence` of the model.
+        shift
+            "test" compares the batch with both calibration sets and warns (`ShiftWarning`);
+            "ignore" does not.
+        Y_true, rows
+            Labels of some rows that were drawn at random, and their positions in X. The interval is
+            then valid under any shift.
+        interval
+            With labelled rows, as in `estimate`.
+
+        Returns
+        -------
+        Difference
+            `mean`, `low`, `high`, positive where this model is more accurate.
+
+        See Also
+        --------
+        estimate : Mean accuracy of one model.
+        """
+        predictions = self._predict(X), other._predict(X)
+        return self.fitted_.compare(other.fitted_, predictions, settings)
+
     def draw_audit(
         self, X: Any, n_rows: int, *, random_state: int | None = None
     ) -> NDArray[np.intp]:
@@ -622,7 +611,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     @_shows_progress
     def estimate_labels(
-        self, X: Any, *, Y_pred: Any = None, level: float | None = None
+        self,
+        X: Any,
+        *,
+        Y_pred: Any = None,
+        level: float | None = None,
+        Y_true: Any = None,
+        rows: Any = None,
     ) -> pd.DataFrame:
         """Estimate precision, recall and F1 of each label in a batch that nobody has labelled.
 
@@ -636,6 +631,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             the model's own.
         level
             Confidence level of the intervals; None for `confidence` of the model.
+        Y_true, rows
+            Labels of some rows that were drawn at random, and their positions in X. The intervals
+            then allow for any shift.
 
         Returns
         -------
@@ -644,8 +642,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             `f1`, each with an interval from `_low` to `_high`. 0/0 counts as `empty`.
         """
         level = self.confidence if level is None else level
-        found = self._predict(X, Y_pred)
-        return self.accuracy_estimator_.estimate_labels(found.dist, found.decisions, level=level)
+        found = self._predict(X, Y_pred, of_any_system=Y_true is not None)
+        if Y_true is not None:
+            Y_true = self.fitted_.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
+        return self.accuracy_estimator_.estimate_labels(
+            found.dist, found.decisions, level=level, Y_true=Y_true, rows=rows
+        )
 
     @_shows_progress
     def assess(self, X: Any, *, Y_pred: Any = None, k: int = 0, shift: str = "test") -> Assessment:
@@ -748,105 +750,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         values = accuracy(truth, found.labelsets, self.metric, empty=self.empty)
         return weighted_mean(values, sample_weight, found.dist)
 
-    @property
-    def estimator_(self) -> Any:
-        """The fitted classifier."""
-        return self.fitted_.predictor.estimator
-
-    @property
-    def recalibration_(self) -> Recalibration | None:
-        """The fitted recalibration; None without one."""
-        return self.fitted_.predictor.recalibration
-
-    @property
-    def accuracy_estimator_(self) -> AccuracyEstimator:
-        """The fitted `AccuracyEstimator`."""
-        return self.fitted_.accuracy_estimator
-
-    @property
-    def policy_(self) -> AcceptPolicy | None:
-        """The fitted `AcceptPolicy`; None without target and share."""
-        return self.fitted_.policy
-
-    @property
-    def region_(self) -> LabelsetRegion | None:
-        """The fitted `LabelsetRegion`; None after cross-fitting and for very many labels."""
-        return self.fitted_.region
-
-    @property
-    def card_(self) -> ModelCard:
-        """Data sizes, metric, target, guarantee, calibration."""
-        return self.fitted_.card
-
-    @property
-    def guaranteed_(self) -> bool:
-        """Whether the target is guaranteed at `confidence`."""
-        return self.fitted_.card.guaranteed
-
-    @property
-    def decision_(self) -> str:
-        """Which predictions are judged: "best", "mode", "predict", "thresholds" or "given"."""
-        return self.fitted_.predictor.rule.name
-
-    @property
-    def judged_(self) -> str:
-        """Which predictions are judged, in words."""
-        return self.fitted_.predictor.judged
-
-    @property
-    def reference_(self) -> Estimate:
-        """The `Estimate` for the rows that the accuracy estimator was fitted to."""
-        return self.accuracy_estimator_.reference_
-
-    @property
-    def summary_(self) -> str:
-        """What the policy accepts, whether that is guaranteed, and which predictions are judged."""
-        parts = (self.card_.summary, f"Accuracy is that of {self.judged_}.", self.card_.comparison)
-        return " ".join(filter(None, parts))
-
-    @property
-    def classes_(self) -> Classes:  # type: ignore[override]
-        """The two values of a vector y; otherwise a list with [0, 1] for each label."""
-        return self.fitted_.predictor.labels.classes
-
-    @property
-    def label_names_(self) -> LabelNames:  # type: ignore[override]
-        """Names of the labels; None where they have none."""
-        return self.fitted_.label_names
-
-    @property
-    def n_labels_(self) -> int:  # type: ignore[override]
-        """Number of labels."""
-        return self.fitted_.n_labels
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of X, where the model knows it."""
-        return self._known(self.fitted_.predictor.inputs.n_features, "n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns of X, where it had some."""
-        names = self.fitted_.predictor.inputs.names
-        known = None if names is None else np.array(names, dtype=object)
-        return self._known(
-            getattr(self.estimator_, "feature_names_in_", known), "feature_names_in_"
-        )
-
-    def _known(self, value: R | None, name: str) -> R:
-        """Return an attribute, or have it missing as scikit-learn expects."""
-        if value is None:
-            raise AttributeError(f"This {type(self).__name__} has no `{name}`.")
-        return value
-
-    def _repr_html_(self) -> str:
-        if not hasattr(self, "card_"):
-            return str(estimator_html_repr(self))
-        return make_html(self.summary_, self.card_.brief())
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
@@ -860,56 +763,33 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return params
 
-    def _check_parameters(self, *, decides: bool) -> None:
-        """Refuse parameters that cannot be fitted with, before anything is fitted."""
-        get_metric(self.metric)
-        check_empty(self.empty)
-        check_level(self.confidence)
+    def _check_parameters(self, *, decides: bool) -> Promises:
+        """Read parameters. Raises InputError before anything is fitted."""
+        promises = Promises.read(
+            self.metric,
+            self.empty,
+            target=self.target,
+            share=self.share,
+            confidence=self.confidence,
+            guarantee=self.guarantee,
+            region=self.region,
+        )
         if decides:
             check_decision(self.decision, self.metric)
-        read_choice(self.guarantee, "guarantee", MEAN_TESTS)
-        self._make_policy()  # refuses targets and shares
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
         check_recalibration(self.recalibration, self.constraints)
-        self._make_region()
         if self.region is not None and not holds_out(self._new_estimator(), self.cv):
             raise InputError(
                 f"`region` needs held-out rows, got cv={self.cv!r}, which holds none out. Hold "
                 f"some out, e.g. by cv={HELD_OUT}, or pass a fitted model in a `FrozenEstimator`."
             )
-
-    def _make_policy(self) -> AcceptPolicy | None:
-        if self.target is None and self.share is None:
-            return None
-        outcome = get_metric(self.metric).outcome
-        policy = AcceptPolicy(
-            self.target,
-            share=self.share,
-            confidence=self.confidence,
-            outcome=outcome,
-            guarantee=self.guarantee,
-        )
-        policy.check_parameters()
-        return policy
+        return promises
 
     def _recalibration(self) -> Any:
         if self.constraints is None:
             return self.recalibration
         return ConstrainedCalibration(self.constraints, calibrate=self.recalibration is not None)
-
-    def _make_region(self) -> LabelsetRegion:
-        setting = USUAL_COVERAGE if self.region is None else self.region
-        if isinstance(setting, Real) and not isinstance(setting, bool):
-            setting = LabelsetRegion(coverage=float(setting))
-        if not isinstance(setting, LabelsetRegion):
-            raise InputError(
-                "`region` must be None, a coverage such as 0.9, or a `LabelsetRegion`, got "
-                f"{setting!r}."
-            )
-        region: LabelsetRegion = clone(setting)
-        region.check_parameters()
-        return region
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator

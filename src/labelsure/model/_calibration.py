@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -35,8 +36,9 @@ from labelsure.estimation._diagnostics import (
     warn_if_rows_are_shared,
 )
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import stack_rows, take_rows
-from labelsure.metrics.registry import METRICS, MetricLike, accuracy, get_metric
+from labelsure.labelsets.counts import stack_rows
+from labelsure.labelsets.foreign import take_rows
+from labelsure.metrics.registry import METRICS, MetricLike, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._input_ranges import InputRanges
 from labelsure.model._predictor import Predictor, make_small_dense
@@ -216,6 +218,7 @@ class Calibration(ABC):
         weights, clusters = data.weights(rows), data.clusters(rows)
         return CalibrationRows(dist, data.Y[rows], apart, seen, weights, clusters)
 
+    @one_blas_thread()
     def tabulate(self, rows: CalibrationRows) -> ScoreTable:
         """Score table of predictions, with expected values under every metric."""
         metrics = list(dict.fromkeys([get_metric(self.metric), *METRICS.values()]))
@@ -230,28 +233,17 @@ class Calibration(ABC):
             tables.append(table if rows.seen is None else rows.seen.add_to(table))
         return ScoreTable.concatenate(tables, of_one_model=True)
 
+    @one_blas_thread()
     def fit_recalibration(
         self, fitted: Any, parts: Sequence[CalibrationRows]
     ) -> Recalibration | None:
-        """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
+        """Fit the recalibration."""
         is_auto = isinstance(self.recalibration, str)
         if is_auto and isinstance(innermost(fitted), RecalibratedClassifier):
             return None  # it has chosen already, and perhaps another kind in each fold
         dists, truths = [part.dist for part in parts], [part.truth for part in parts]
         weights = None if parts[0].weights is None else [part.weights for part in parts]
-        found = fit_recalibration(self.recalibration, dists, truths, weights)
-        if found is None or not found.is_kept_ or not is_auto:
-            return found
-
-        def total(part: CalibrationRows, dist: LabelsetDistribution) -> float:
-            Y_pred = self.rule.choose(dist, part.apart)
-            Y_pred = dist.mode() if Y_pred is None else Y_pred
-            values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
-            return float(values.sum() if part.weights is None else part.weights @ values)
-
-        gains = [total(p, found.transform(p.dist)) - total(p, p.dist) for p in parts]
-        found.is_kept_ = sum(gains) >= 0
-        return found
+        return fit_recalibration(self.recalibration, dists, truths, weights)
 
 
 def learns_from_rows(recalibration: Any) -> bool:
@@ -391,6 +383,8 @@ class CrossFitted(Calibration):
         found = self.fit_recalibration(predictor.estimator, parts)
         tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
         table = ScoreTable.concatenate(tables)
+        if isinstance(self.cv, Integral):
+            table.trained_on = f"{1 - 1 / int(self.cv):.0%} of the"
         return Calibrated(
             replace(predictor, recalibration=found),
             table,
@@ -400,7 +394,7 @@ class CrossFitted(Calibration):
             LabelsetFrequencies.of(data.Y, data.labels.names),
             PredictComparison(),
             predictor.is_outside(take_rows(data.X, order)),
-            f"{1 - 1 / int(self.cv):.0%} of the" if isinstance(self.cv, Integral) else "fewer",
+            table.trained_on,
         )
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
-from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._batch_estimates import INTERVALS, Estimate
+from labelsure.estimation._comparison import Comparison, Difference, Side
 from labelsure.estimation._diagnostics import PredictComparison
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import index_of
+from labelsure.labelsets.foreign import index_of
 from labelsure.metrics.registry import METRICS, Metric, MetricLike, get_metric
 from labelsure.model._model_card import ModelCard
 from labelsure.model._predictor import Predictions, Predictor
@@ -113,6 +114,33 @@ class Fitted:
         if metric is not None and metric not in LABEL_METRICS:
             settings["metric"], judge = None, self.estimator_for(metric)
         return judge.estimate(predictions.dist, predictions.decisions, **settings)
+
+    def compare(
+        self, other: Fitted, predictions: tuple[Predictions, Predictions], settings: BatchSettings
+    ) -> Difference:
+        """Difference to the mean accuracy of another model on a batch."""
+        models = (self, other)
+        if self.label_names != other.label_names or self.n_labels != other.n_labels:
+            raise InputError("`other` must have the labels of this model, in the same order.")
+        metric = settings.get("metric") or self.accuracy_estimator.metric
+        if metric in LABEL_METRICS:
+            raise InputError(
+                f"`metric` must be a mean over rows to compare models, got {metric!r}. Estimate it "
+                "for each model."
+            )
+        if get_metric(metric).depends_on_empty and self.empty != other.empty:
+            raise InputError(f"`other` must have empty={self.empty:g}, got {other.empty:g}.")
+        first, second = (
+            Side(model.estimator_for(metric), batch.dist, batch.decisions)
+            for model, batch in zip(models, predictions, strict=True)
+        )
+        found = Comparison(first, second, settings.get("level") or self.confidence)
+        if settings.get("Y_true") is None and settings.get("rows") is None:
+            return found.by_calibration(settings.get("shift", "test"))
+        Y_true = settings.get("Y_true")
+        if Y_true is not None:
+            Y_true = self.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
+        return found.by_labels(Y_true, settings.get("rows"), settings.get("interval", INTERVALS[0]))
 
     def find_region(self) -> LabelsetRegion:
         """Return the fitted prediction sets. Raises InputError if there are none."""

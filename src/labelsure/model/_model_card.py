@@ -15,7 +15,7 @@ from labelsure.estimation._reliability import reliability
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.rows import abbreviate_names
+from labelsure.labelsets.label_names import abbreviate_names
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._calibration import Calibrated
 

@@ -19,13 +19,14 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._batch_summary import BatchSummary
-from labelsure.estimation._label_estimates import MEASURES, LabelCounts
+from labelsure.estimation._label_estimates import MEASURES, LabelBatch, LabelCounts
 from labelsure.estimation._reliability import reliability
 from labelsure.estimation._shift import ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.lists import name_rows
-from labelsure.labelsets.rows import make_sparse, show_names, to_indices
+from labelsure.labelsets.label_names import show_names
+from labelsure.labelsets.lists import name_rows, to_indices
+from labelsure.labelsets.sparse import make_sparse
 from labelsure.model._assessment import Assessment, assess_rows, is_outside
 from labelsure.model._fitted import Fitted
 from labelsure.model._predictor import Predictions
@@ -320,12 +321,9 @@ class PageRows:
                 np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
             )
             dist = IndependentLabels(marginals, label_names=model.label_names)
-            table = calibration.estimate_labels(
-                ScoreTable.from_distribution(dist, None, decisions, metrics=[]),
-                empty=model.empty,
-                level=model.confidence,
-                random_state=0,
-            )
+            scored = ScoreTable.from_distribution(dist, None, decisions, metrics=[])
+            batch = LabelBatch(calibration, scored)
+            table = batch.estimate_labels(model.empty, model.confidence, random_state=0)
             found = {name: table[name].to_numpy() for name in table.columns}
             for part in ("", "_low", "_high"):
                 found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen

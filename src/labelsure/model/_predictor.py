@@ -19,8 +19,10 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
+from labelsure.labelsets.foreign import count_rows, index_of, take_rows
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import check_shape, count_rows, index_of, is_sparse, take_rows
+from labelsure.labelsets.reading import check_shape
+from labelsure.labelsets.sparse import is_sparse
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._input_ranges import InputRanges
 from labelsure.model._inputs import InputColumns, as_batch, refuse_as_input

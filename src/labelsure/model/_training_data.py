@@ -20,8 +20,8 @@ from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.foreign import count_rows, take_rows
 from labelsure.labelsets.names import align_values, read_groups
-from labelsure.labelsets.rows import count_rows, take_rows
 from labelsure.metrics.clusters import number_clusters
 from labelsure.model._inputs import InputColumns, as_batch
 from labelsure.model._predictor import Labels

@@ -27,7 +27,7 @@ from labelsure import __version__
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import first_line, read_bytes, write_output
 from labelsure.errors import DataError, InputError, TooLargeError
-from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
+from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.saving._schema import (
     COPIES,

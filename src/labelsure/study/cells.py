@@ -19,7 +19,8 @@ from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import no_labels, to_text
+from labelsure.labelsets.counts import no_labels
+from labelsure.labelsets.lists import to_text
 from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import Plan, StudyData
 from labelsure.tables.datasets import Dataset, split_rows
@@ -190,7 +191,7 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     asked = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
     metrics = [name for name in METRICS if name in asked]
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
-    if dist.n_labels > BEST_LABELS:
+    if dist.n_labels > BEST_LABELS and dist._can_enumerate:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     added: dict[str, Any] = {}
     truth: Any = table.truth

@@ -302,31 +302,16 @@ def judge(
         claims: list[Claim] = []
         row: Any
         for row in rows.itertuples(index=False):
-            question = Question(
-                str(row.association), str(row.subjects).split(), str(row.on).split()
-            )
-            find = QUANTITIES[str(row.quantity)]
+            question = Question(row.association, row.subjects.split(), row.on.split())
+            find, sign = QUANTITIES[row.quantity], int(row.sign)
             printed, mine = ({n.text: n for n in find(e, question)} for e in (paper, ours))
             each = [{n.text: n.value for n in find(split, question)} for split in splits]
             for text in dict.fromkeys([*printed, *mine]) if mine else ():
                 known, here = (found.get(text, Number(text)) for found in (printed, mine))
                 values = [found[text] for found in each if not np.isnan(found.get(text, np.nan))]
-                low, high = interval_over_splits(np.array(values), ratio)
-                claims.append(
-                    Claim(
-                        text=text,
-                        sign=int(row.sign),
-                        estimate=here.value,
-                        p_value=here.p_value,
-                        paper=known.value,
-                        paper_p=known.p_value,
-                        level=_level(known.p_value, int(row.sign)),
-                        bound=float(row.bound),
-                        low=low,
-                        high=high,
-                        n_splits=len(values),
-                    )
-                )
+                test = _level(known.p_value, sign), float(row.bound)
+                ends = interval_over_splits(np.array(values), ratio)
+                claims.append(Claim(text, sign, *here[1:], *known[1:], *test, *ends, len(values)))
         drawn.append(Conclusion(str(name), rows["statement"].iloc[0], tuple(claims), applicable))
     return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))
 

@@ -87,6 +87,5 @@ class LassoCV(Lasso):
             )
             self.C_ = search.fit(X, y, sample_weight=sample_weight).best_params_["C"]
         single.set_params(C=self.C_).fit(X, y, sample_weight)
-        for name in ("classes_", "coef_", "intercept_", "n_iter_", "n_features_in_"):
-            setattr(self, name, getattr(single, name))
+        self.__dict__.update({k: v for k, v in vars(single).items() if k.endswith("_")})
         return self

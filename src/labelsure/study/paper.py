@@ -137,11 +137,7 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
     if len(both) < 2:
         return {"n": float(len(both)), **dict.fromkeys(MEASURES, np.nan)}
     x, y = both["correlation"].to_numpy(), both["correlation_reference"].to_numpy()
-    return {
-        "n": float(len(both)),
-        **_values(x, y),
-        **_directions(_above_baseline(both)),
-    }
+    return {"n": float(len(both)), **_values(x, y), **_directions(_above_baseline(both))}
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
@@ -154,11 +150,7 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
     known = reference[reference["candidate"].isin([*_expected_signs(), BASELINE])]
     gaps = _above_baseline(known.assign(correlation_reference=known["correlation"]))
     gaps["gap"] = gaps["candidate"].map(_expected_signs())
-    return {
-        "n": float(len(reference)),
-        **_values(median, y),
-        **_directions(gaps),
-    }
+    return {"n": float(len(reference)), **_values(median, y), **_directions(gaps)}
 
 
 def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
@@ -352,13 +344,9 @@ def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> Paper
 
 def compare_with_paper(analyses: Analyses) -> PaperCheck:
     """Compare analyses with the paper, whatever they were made from."""
-    ranks = analyses.correlations[analyses.correlations["association"] == "kendall"]
-    return PaperCheck(
-        draw_conclusions(analyses),
-        _summaries(ranks),
-        agreement_by_dataset(ranks),
-        compare_numbers(analyses),
-    )
+    ranks = analyses.correlations.query("association == 'kendall'")
+    summaries, by_dataset = _summaries(ranks), agreement_by_dataset(ranks)
+    return PaperCheck(draw_conclusions(analyses), summaries, by_dataset, compare_numbers(analyses))
 
 
 def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -402,18 +390,15 @@ def _print(
 
 
 NOTES = {
-    "conclusions": "Paper, ours and p: the number, or the least and the largest of several. p is "
-    "the paper's own test on our means over splits. A claimed effect holds if it has the paper's "
-    "sign and is significant at the level of the stars in print, a claimed absence if it is not "
-    "significant at 10%, and a claim without a test if our number is on the same side; of: so many "
-    "of its numbers. Stable: the "
-    "95% interval over splits of the same data leaves the sign; it knows nothing of other data "
-    "sets, which the test is about. Not applicable: the study has data sets that are not the "
-    "paper's, or none of the numbers.",
+    "conclusions": "Paper, ours and p: the number, or the least and the largest of several. p: the "
+    "paper's test on our means over splits. Holds: a claimed effect has the paper's sign, at the "
+    "level of the printed stars; a claimed absence is not significant at 10%; without a test, our "
+    "number is on the same side. Of: how many of the numbers do. Stable: the 95% interval over "
+    "splits of the same data leaves the sign. Not applicable: other data sets, or no numbers.",
     "claims": "By the paper: the side of the number and the level of its test.",
-    "by_dataset": "Over the correlations of a data set (and classifier): one of our splits with "
-    "the paper, two of our splits with each other, and their ratio. At a ratio of 1 the paper "
-    "could be just another split. Enron: which 20 of its 53 labels the paper uses is unknown.",
+    "by_dataset": "One of our splits with the paper, two of our splits with each other, and their "
+    "ratio: at 1 the paper could be just another split. Enron: which 20 of its 53 labels the paper "
+    "uses is unknown.",
     "summaries": "Ours: means over repeats. One repeat: the least and the most of them. Trivial: "
     "each metric's published median for every correlation; TG lower and all others higher than "
     "HP, always. Two of our repeats: mean over all pairs.",

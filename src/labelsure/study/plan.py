@@ -33,10 +33,11 @@ from labelsure._runtime.code import PACKAGE, is_installed
 from labelsure._runtime.processes import end_workers
 from labelsure._runtime.storage import expand_path, first_line
 from labelsure._runtime.typing import AnyPath
-from labelsure.distributions._base import Engine, LabelsetDistribution
+from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
-from labelsure.labelsets.rows import show_names
+from labelsure.labelsets.label_names import show_names
 from labelsure.metrics.registry import METRICS
 from labelsure.tables.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 

@@ -27,11 +27,12 @@ from labelsure.study.tables import PrintedTable, make_study_tables
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
 VALUES = {
-    "values_correlations": "Analyses 0 and 3, every repeat",
-    "values_models": "Analyses 1 to 4: `repeat` -1 is of the means over repeats",
-    "values_intervals": "Analysis 5",
+    "values_correlations": "Analyses 0 and 3 in full, every repeat",
+    "values_models": "Analyses 1 to 4 in full, with standard errors clustered by data set; "
+    "`repeat` -1 is of the means over repeats",
+    "values_intervals": "Analysis 5 in full",
 }
-"""The numbers behind the tables in full, for programs."""
+"""The numbers behind the tables, for programs."""
 
 
 def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
@@ -76,24 +77,14 @@ def _write_tables(analyses: Analyses, folder: Path) -> list[Path]:
 
 def _describe_tables(tables: list[PrintedTable]) -> str:
     """Return which file is which, as Markdown."""
-    rows = [f"| `{table.name}` | {table.title} | {table.paper} |" for table in tables]
-    values = [f"| `{name}.csv` | {about} |" for name, about in VALUES.items()]
-    return "\n".join(
-        [
-            "# Tables of the study",
-            "",
-            "Each as Markdown, as LaTeX (a document of its own, which needs the packages booktabs "
-            "and longtable) and as CSV. The plan is in `../plan.toml`, the score table in "
-            "`../scores.parquet`.",
-            "",
-            *("| file | what it shows | in the paper |", "|---|---|---|", *rows),
-            "",
-            "The numbers behind them in full, one row for each:",
-            "",
-            *("| file | what it holds |", "|---|---|", *values),
-            "",
-        ]
+    files = [(table.name, table.title, table.paper) for table in tables]
+    files += [(f"{name}.csv", about, "") for name, about in VALUES.items()]
+    head = (
+        "# Tables of the study\n\nEach as Markdown, as LaTeX (a document of its own, which needs "
+        "the packages booktabs and longtable) and as CSV. The plan is in `../plan.toml`, the score "
+        "table in `../scores.parquet`.\n\n| file | what it shows | in the paper |\n|---|---|---|\n"
     )
+    return head + "".join(f"| `{name}` | {title} | {paper} |\n" for name, title, paper in files)
 
 
 def _write_figures(analyses: Analyses, folder: Path, n_jobs: int | None) -> list[Path]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from labelsure._runtime.notebook import count
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.study.analyses import (
@@ -221,6 +219,11 @@ SECTIONS = {
 }
 ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
 STARS = "*** p < 0.01, ** p < 0.05, * p < 0.1"
+NOTES = {
+    "effects": STARS,
+    "robustness": f"{STARS}. Few data sets make these errors too small: values_models.csv has "
+    "standard errors clustered by data set.",
+}
 ARROWS = (
     "Mean over repeats. Arrows: the mean differs from that of HP at 0.1 (one), 0.05 (two) and 0.01 "
     "(three), by the influence-function test with the repeats' standard error."
@@ -269,8 +272,6 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
     yield datasets_table(analyses.datasets)
     for metric in metrics:
         yield correlation_table(analyses.correlations, metric, "pearson")
-    for association in ASSOCIATIONS:
-        yield clustered_table(analyses.models, association, analyses.features["dataset"].nunique())
     yield decisions_table(optimal_decisions(analyses.scores, analyses.settings))
 
 
@@ -362,7 +363,7 @@ def models_table(models: pd.DataFrame, association: str, analysis: str) -> Print
     title = f"{what} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
     heads = map(_term_title, columns) if analysis == "effects" else columns
     name = f"{association}_{analysis}"
-    return PrintedTable(name, title, in_sections(rows, ["", *heads]), STARS, PAPER[name])
+    return PrintedTable(name, title, in_sections(rows, ["", *heads]), NOTES[analysis], PAPER[name])
 
 
 def _overall(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFrame:
@@ -379,34 +380,6 @@ def _print_estimate(cell: Mapping[Any, Any] | None) -> str:
     error = print_number(cell["standard_error"], 3)
     stars = "*" * sum(cell["p_value"] < level for level in LEVELS)
     return f"{print_number(cell['estimate'], 3)} ({error}) {stars}".strip()
-
-
-CLUSTERED_COLUMNS = (
-    ("estimate", "estimate", 4),
-    ("s.e.", "standard_error", 4),
-    ("clustered s.e.", "clustered_standard_error", 4),
-    ("p", "p_value", 3),
-    ("clustered p", "clustered_p_value", 3),
-    ("variance inflation", "variance_inflation", 1),
-)
-
-
-def clustered_table(models: pd.DataFrame, association: str, n_datasets: int) -> PrintedTable:
-    """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
-    part = _overall(models, association, "robustness")
-    part = part[part["factor"] != FIT]
-    shown = {"": part["term"].map(_term_title)}
-    for title, column, digits in CLUSTERED_COLUMNS:
-        shown[title] = part[column].map(partial(print_number, digits=digits))
-    frame = pd.DataFrame(shown).set_index(part["of"].rename(SECTION))
-    n_features = part[(part["factor"] == FEATURE) & part["estimate"].notna()]["term"].nunique()
-    left = max(n_datasets - n_features - 1, 0)
-    note = (
-        f"Clustered by data set: {count(n_datasets, 'data set')} and "
-        f"{count(n_features, 'feature')} of the data leave {count(left, 'degree')} of freedom."
-    )
-    title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
-    return PrintedTable(f"{association}_robustness_clustered", title, frame, note)
 
 
 def interval_names(intervals: pd.DataFrame) -> list[str]:

@@ -27,6 +27,11 @@ from labelsure.errors import (
     warn,
 )
 from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._label_estimates import (
+    LABEL_METRICS,
+    EntryCounts,
+    check_labels_are_known,
+)
 from labelsure.estimation._shift import MAX_ROWS
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.dates import read_dates
@@ -71,6 +76,8 @@ class FileSums:
         The model that predicts the rows.
     estimator
         Accuracy estimator of the metric.
+    label_metric
+        A micro or macro average that is estimated instead; None for a mean over rows.
     summary
         Sums over all rows, and what the shift test compares of at most 2,000 random ones.
     accuracy, estimated
@@ -83,6 +90,7 @@ class FileSums:
 
     model: AccuracyAwareClassifier
     estimator: AccuracyEstimator
+    label_metric: str | None
     summary: BatchSummary
     accuracy: Floats
     estimated: Floats
@@ -126,7 +134,8 @@ class FileSums:
             return self.estimator.estimate_labelled(
                 summary.sums, self.accuracy, self.estimated, chosen
             )
-        return self.estimator.estimate(summary, level=chosen, shift=shift)
+        metric = self.label_metric
+        return self.estimator.estimate(summary, metric=metric, level=chosen, shift=shift)
 
     def _assess(
         self, name: str, summary: BatchSummary, level: float | None, shift: str
@@ -137,6 +146,9 @@ class FileSums:
             return FileEstimate(name, None, None, str(error))
         if plain.shift is None or not plain.shift.found:
             return FileEstimate(name, plain)
+        if self.label_metric is not None:
+            reason = f"There is no importance-weighted estimate of {self.label_metric}."
+            return FileEstimate(name, plain, None, reason)
         try:
             return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
         except LabelsureError as error:
@@ -219,7 +231,11 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    estimator = rows.model.fitted_.estimator_for(metric)
+    label_metric = metric if metric in LABEL_METRICS else None
+    if label_metric is not None and (truth is not None or shift == "weighted"):
+        setting = "`truth`" if truth is not None else "shift='weighted'"
+        raise InputError(f"`metric` must be a mean over rows with {setting}, got {metric!r}.")
+    estimator = rows.model.fitted_.estimator_for(None if label_metric else metric)
     known = None
     if truth is not None:
         if by_file:
@@ -262,7 +278,7 @@ def sum_files(
         entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
         known.check_found(entries)
     by_name = tuple(files.items())
-    return FileSums(rows.model, estimator, whole, accuracy, estimated, by_name, n_bad)
+    return FileSums(rows.model, estimator, label_metric, whole, accuracy, estimated, by_name, n_bad)
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
@@ -325,7 +341,8 @@ def sum_chunk(
     """Return the sums of a chunk, its labelled rows and its bad rows."""
     inputs = InputTable(model, None if known is None else known.id_column)
     fitted, bad = model.fitted_, dict[int, str]()
-    estimator = fitted.estimator_for(metric)
+    counts_labels = metric in LABEL_METRICS
+    estimator = fitted.estimator_for(None if counts_labels else metric)
     some = read_rows(inputs, chunk, bad if sets_aside else None)
     if some.X is None:
         return ChunkSums(some.source, None, None, bad)
@@ -336,7 +353,11 @@ def sum_chunk(
     if known is not None:
         names = some.rows.index if known.id_column is None else some.ids
         labelled = _compare_labelled(estimator, estimated, known, names, some.source)
-    return ChunkSums(some.source, estimated.summarise(keys=some.keys), labelled, bad)
+    summary = estimated.summarise(keys=some.keys)
+    if counts_labels:
+        check_labels_are_known(predictions.dist, estimator.label_calibration_)
+        summary = replace(summary, entries=EntryCounts.of_table(table))
+    return ChunkSums(some.source, summary, labelled, bad)
 
 
 def _compare_labelled(

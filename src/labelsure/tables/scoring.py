@@ -30,8 +30,8 @@ from labelsure.errors import DataError, InputError, LabelsureError, RowsError, U
 from labelsure.estimation._batch_summary import ComparedRows
 from labelsure.estimation._shift import say_shift
 from labelsure.labelsets.answers import OddAnswers
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
-from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import get_metric
 from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load

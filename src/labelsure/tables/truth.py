@@ -12,8 +12,9 @@ import numpy as np
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets
 from labelsure.errors import DataError, InputError
+from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
-from labelsure.labelsets.rows import check_shape, show_names
+from labelsure.labelsets.reading import check_shape
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
 from labelsure.tables.files import TextFormat, read_table, stack_rows, unknown_column
 from labelsure.tables.inputs import InputTable

@@ -14,8 +14,9 @@ from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
+from labelsure.labelsets.counts import stack_rows
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import check_weights
-from labelsure.labelsets.rows import refuse_other_labels, stack_rows
 from labelsure.saving import Savable
 
 

@@ -159,7 +159,7 @@ class ConstrainedCalibration(Recalibration):
 
     def _forms(self, dist: LabelsetDistribution) -> list[Recalibration]:
         """Recalibrations that may be fitted to such distributions."""
-        if dist._votes() is not None:
+        if dist._votes is not None:
             return [VoteSmoothing()]
         if not has_free_labels(dist):
             return [TemperatureScaling()] if dist._has_conditionals else []

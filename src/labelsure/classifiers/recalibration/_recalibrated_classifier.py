@@ -34,8 +34,8 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.errors import InputError, hold_warnings
+from labelsure.labelsets.foreign import count_rows, index_of, refuse_masked, take_rows
 from labelsure.labelsets.names import check_weights
-from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
 
 MIN_AUTO = 50
 """Instances below which "auto" does not try: with fewer its gate hardly ever opens."""
@@ -63,7 +63,7 @@ def fit_recalibration(
 
 def _choose_recalibration(dist: LabelsetDistribution) -> Recalibration | None:
     """Return the recalibration that "auto" fits to such distributions."""
-    if dist._votes() is not None:
+    if dist._votes is not None:
         return VoteSmoothing()
     if dist._is_independent and not dist.sparse_rows:
         return LabelwiseCalibration()

@@ -14,7 +14,7 @@ from labelsure.classifiers.recalibration._base import Part, Recalibration, join_
 from labelsure.classifiers.recalibration._temperature import LOG_LIMITS
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._mixture import SmoothedTable
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 
@@ -66,7 +66,7 @@ class VoteSmoothing(Recalibration):
     strength_: float
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
-        if dist._votes() is None:
+        if dist._votes is None:
             raise InputError(
                 "`dist` must be a LabelsetTable of votes, made by `LabelsetTable.from_samples`, "
                 f"got {type(dist).__name__}."
@@ -93,7 +93,7 @@ class VoteSmoothing(Recalibration):
     def _apply(
         self, dist: LabelsetDistribution, parameters: tuple[float, Floats]
     ) -> LabelsetDistribution:
-        (strength, prevalence), votes = parameters, dist._votes()
+        (strength, prevalence), votes = parameters, dist._votes
         assert votes is not None  # see `_check_kind`
         prior = prevalence if votes.prior is None else votes.prior
         share = strength / (votes.n_votes + strength)

@@ -1,144 +1,30 @@
-"""Mixtures: several parts over the same instances and labels, each with its weight.
-
-`SmoothedTable` is one of a table and of independent labels; those of chains are in
-`_chain_mixture.py`.
-"""
+"""`SmoothedTable`: the mixture of a table and of independent labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import xlogy
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
-from labelsure.distributions._answers import Expected, Guesses, TopLabelsets, Votes
+from labelsure._runtime.typing import Floats, Labelsets, Rows
+from labelsure.distributions._answers import Expected, Guesses, Summary, TopLabelsets, Votes
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import code_keys
+from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import align_rows
-from labelsure.labelsets.rows import code_keys, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets, order_by_weight
 from labelsure.metrics.registry import Metric
 
 
-class Mixture(LabelsetDistribution):
-    """Base class of mixtures: quantities that are linear in the probabilities.
-
-    The mixture is the mean over its m parts of share * P(y). Equal weights are shares of 1, which
-    give the same bits as no weights.
-
-    Parameters
-    ----------
-    parts
-        Distributions, or chains, over the same instances and labels.
-    shares
-        (n, m) each weight times m; None for equal weights.
-    n_samples, n_labels, label_names
-        Of the mixture.
-    """
-
-    def __init__(
-        self,
-        parts: list[Any],
-        shares: Floats | None,
-        n_samples: int,
-        n_labels: int,
-        label_names: Names = None,
-    ) -> None:
-        super().__init__(n_samples, n_labels, label_names)
-        self._parts, self._shares = parts, shares
-
-    def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
-        """Return a mixture of other parts, which need not be checked again."""
-        new = copy(self)
-        new._parts, new._shares, new._n_samples = parts, shares, n_samples
-        return new
-
-    @property
-    def _weights(self) -> Floats:
-        """(n, m) weight of each part."""
-        shares = np.ones((len(self), len(self._parts))) if self._shares is None else self._shares
-        return shares / len(self._parts)
-
-    def _mix(self, by_part: Iterable[Floats]) -> Floats:
-        """Return the mean of (n, ...) values over the parts, by their weights."""
-        total: Floats | float = 0.0
-        for weight, values in zip(self._weights.T, by_part, strict=True):
-            total = total + weight.reshape(-1, *[1] * (values.ndim - 1)) * values
-        return np.asarray(total)
-
-    def _mix_logs(self, by_part: Floats) -> Floats:
-        """Return the log of the mixture of probabilities whose logs are given, (n, m)."""
-        if self._shares is not None:
-            by_part = by_part + log(self._shares)
-        return np.asarray(logsumexp(by_part, axis=1) - np.log(len(self._parts)))
-
-    def _draw_owners(self, size: int, generator: np.random.Generator) -> Integers:
-        """Return the part that each draw comes from, (n, size)."""
-        if self._shares is None:
-            return generator.integers(len(self._parts), size=(len(self), size))
-        return find_owners(self._shares, generator.random((len(self), size)))
-
-    def _take(self, rows: Rows) -> Self:
-        parts = [part._take(rows) for part in self._parts]
-        shares = None if self._shares is None else self._shares[rows]
-        return self._with_parts(parts, shares, len(parts[0]))
-
-    def _temper(self, temperature: float) -> Self:
-        parts = [part._temper(temperature) for part in self._parts]
-        return self._with_parts(parts, self._shares, len(self))
-
-    def _marginals(self) -> Floats:
-        return np.minimum(self._mix(part._marginals() for part in self._parts), 1.0)
-
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
-        parts = (part._expected(metric, guesses, empty).value for part in self._parts)
-        return Expected.exactly(self._mix(parts))
-
-    def _size_marginals(self) -> Floats:
-        return self._mix(part._size_marginals() for part in self._parts)
-
-    def _probabilities(self) -> Floats:
-        return self._mix(part._probabilities() for part in self._parts)
-
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        return self._mix_logs(np.column_stack([part._log_prob(Y) for part in self._parts]))
-
-    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
-        parts = [part._tempered_log_prob(Y) for part in self._parts]
-        return lambda temperature: self._mix_logs(
-            np.column_stack([part(temperature) for part in parts])
-        )
-
-    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
-        owners = self._draw_owners(size, generator)[:, :, np.newaxis]
-        drawn = self._parts[0]._sample(size, generator)
-        for m, part in enumerate(self._parts[1:], 1):
-            drawn = np.where(owners == m, part._sample(size, generator), drawn)
-        return drawn
-
-
-BELOW_ONE = float(np.nextafter(1.0, 0.0))
-
-
-def find_owners(shares: Floats, places: Floats) -> Integers:
-    """Return the part that each number in [0, 1) selects by the weights, (n, size)."""
-    ends = np.cumsum(shares, axis=1)
-    ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a part with weight
-    owners = np.empty(places.shape, dtype=np.intp)
-    places = np.minimum(places, BELOW_ONE)  # a stratum of the largest uniforms may round to 1
-    for mine, row, place in zip(owners, ends, places, strict=True):
-        mine[:] = np.searchsorted(row, place, side="right")
-    return owners
-
-
-class SmoothedTable(Mixture):
+class SmoothedTable(LabelsetDistribution):
     """A table of labelsets in which no labelset is impossible: powersets, votes, beams.
 
     A share of the probability is that of independent labels; the table has the others. All is
@@ -181,24 +67,63 @@ class SmoothedTable(Mixture):
         order = align_rows(rest.index, table.index, name="rest", beside="the first part")
         rest = rest if order is None else rest[order]
         of_rest = _check_share(share, len(table))
-        shares = 2 * np.column_stack([1 - of_rest, of_rest])
-        super().__init__([table, rest], shares, len(table), table.n_labels, table.label_names)
+        super().__init__(len(table), table.n_labels, table.label_names)
+        self._table, self._rest, self._share = table, rest, of_rest
         self._index = table.index
 
-    @property
-    def _table(self) -> LabelsetTable:
-        return self._parts[0]
+    def _with_parts(self, table: LabelsetTable, rest: LabelsetDistribution, share: Floats) -> Self:
+        new = copy(self)  # what was checked need not be checked again
+        new._table, new._rest, new._share, new._n_samples = table, rest, share, len(table)
+        return new
+
+    def _take(self, rows: Rows) -> Self:
+        return self._with_parts(self._table._take(rows), self._rest._take(rows), self._share[rows])
+
+    def _temper(self, temperature: float) -> Self:
+        table, rest = self._table._temper(temperature), self._rest._temper(temperature)
+        return self._with_parts(table, rest, self._share)
+
+    # Quantities that are linear in the probabilities.
+
+    def _mix(self, of_table: Floats, of_rest: Floats) -> Floats:
+        share = self._share.reshape(-1, *[1] * (of_rest.ndim - 1))
+        return np.asarray((1 - share) * of_table + share * of_rest)
+
+    def _marginals(self) -> Expected:
+        both = self._mix(self._table._marginals().value, self._rest._marginals().value)
+        return Expected.exactly(np.minimum(both, 1.0))
+
+    def _expected(
+        self, metrics: Sequence[Metric], guesses: Guesses, empty: float
+    ) -> list[Expected]:
+        parts = (part._expected(metrics, guesses, empty) for part in (self._table, self._rest))
+        pairs = zip(*parts, strict=True)
+        return [Expected.exactly(self._mix(one.value, other.value)) for one, other in pairs]
+
+    def _size_marginals(self) -> Floats:
+        return self._mix(self._table._size_marginals(), self._rest._size_marginals())
+
+    def _probabilities(self) -> Floats:
+        return self._mix(self._table._probabilities(), self._rest._probabilities())
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        return self._mix_logs(self._table._log_prob(Y), self._rest._log_prob(Y))
+
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        of_table, of_rest = self._table._tempered_log_prob(Y), self._rest._tempered_log_prob(Y)
+        return lambda temperature: self._mix_logs(of_table(temperature), of_rest(temperature))
+
+    def _mix_logs(self, of_table: Floats, of_rest: Floats) -> Floats:
+        return np.logaddexp(log(1 - self._share) + of_table, log(self._share) + of_rest)
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        is_rest = generator.random((len(self), size)) >= 1 - self._share[:, np.newaxis]
+        of_table, of_rest = (p._sample(size, generator) for p in (self._table, self._rest))
+        return np.where(is_rest[:, :, np.newaxis], of_rest, of_table)
 
     @property
-    def _rest(self) -> LabelsetDistribution:
-        return self._parts[1]
-
-    @property
-    def _share(self) -> Floats:
-        return self._weights[:, 1]
-
-    def _votes(self) -> Votes | None:
-        votes = self._table._votes()
+    def _votes(self) -> Votes | None:  # type: ignore[override]
+        votes = self._table._votes
         return None if votes is None else replace(votes, prior=self._rest.marginals())
 
     # Quantities that depend on which labelsets are in the table.
@@ -211,7 +136,7 @@ class SmoothedTable(Mixture):
         weights = (1 - share) * seen.weights + share * np.exp(log_rest)
         return WeightedLabelsets(seen.rows, weights, seen.starts), log_rest
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         """Sum over the table, then over all other labelsets.
 
         The sum over the others is the sum over all labelsets, which independent labels have in
@@ -219,7 +144,7 @@ class SmoothedTable(Mixture):
         """
         best, (tabled, log_rest) = self._top(2), self._tabled()
         of_rest = np.exp(log_rest)
-        whole, share = self._rest._profile_and_mode()[0], self._share
+        whole, share = self._rest._summary([], 1.0).profile, self._share
         others = np.maximum(1 - tabled.sum(of_rest), 0.0)
         entropy_others = whole.entropy + tabled.sum(xlogy(of_rest, of_rest))
         entropy = tabled.sum(-xlogy(tabled.weights, tabled.weights)) + share * (
@@ -233,7 +158,10 @@ class SmoothedTable(Mixture):
         )
         top, runner_up = best.logs.T
         profile = Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
-        return profile, best.labelsets[:, 0]
+        return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
+
+    def _mode(self) -> Labelsets:
+        return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         """Return the best of those in the table and of the k best of the rest.

@@ -1,0 +1,199 @@
+"""Which of two models is more accurate on a batch: the difference of their mean accuracies.
+
+Models that were calibrated on the same rows are compared row by row there: what makes a row hard
+makes it hard for both, so that the difference varies less than either accuracy. Rows are the same
+if their labelsets are, one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.errors import InputError
+from labelsure.estimation._batch_estimates import BatchSums, Estimate, few_labels_interval
+from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation.score_table import TRUTH_KEY, ScoreTable
+from labelsure.metrics.clusters import design_effect, number_clusters
+
+MIN_SHARED = 30
+"""Calibration rows: the labelsets of fewer may be the same by chance."""
+
+
+class Difference(Estimate):
+    """Estimated difference of the mean accuracies of two models on one batch, within [-1, 1].
+
+    Positive where the first model is more accurate. `mean`, `low`, `high` and the other attributes
+    are those of an `Estimate`.
+
+    Examples
+    --------
+    >>> from labelsure.estimation import Difference
+    >>> print(Difference(0.04, 0.026, 0.054, 500, 0.95, 0.1, "difference in mean F1"))
+    Difference in mean F1 +0.040 (95% interval +0.026 to +0.054, n = 500).
+    """
+
+    _figure = "{:+.3f}"
+
+
+class Side(NamedTuple):
+    """One of two models: its accuracy estimator, and a batch as it predicts it."""
+
+    judge: AccuracyEstimator
+    dist: Any
+    Y_pred: Any
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Calibration rows that two estimators share.
+
+    Parameters
+    ----------
+    accuracy, estimated
+        (n,) differences between the two.
+    clusters
+        (n,) number of the cluster of each row.
+    """
+
+    accuracy: Floats
+    estimated: Floats
+    clusters: Indices
+
+    @classmethod
+    def of(cls, first: AccuracyEstimator, second: AccuracyEstimator) -> SharedRows | None:
+        """Rows that both were fitted to; None if these are few."""
+        tables = first.calibration_, second.calibration_
+        n = _count_shared(*tables)
+        if n < MIN_SHARED or tables[0].of_one_model != tables[1].of_one_model:
+            return None
+        pairs = zip(first.compare_estimates(), second.compare_estimates(), strict=True)
+        estimated, accuracy = (left[:n] - right[:n] for left, right in pairs)
+        codes = tables[0].clusters
+        codes = np.arange(n) if codes is None else number_clusters(codes[:n])
+        return cls(accuracy, estimated, codes)
+
+    @property
+    def share_of_estimates(self) -> float:
+        """How far estimated differences count beside labels of a batch: cov / var in [0, 1]."""
+        centred = self.estimated - self.estimated.mean()
+        below = float(centred @ centred)
+        return float(np.clip(centred @ self.accuracy / below, 0, 1)) if below > 0 else 0.0
+
+
+def _count_shared(first: ScoreTable, second: ScoreTable) -> int:
+    """Count rows from the first on that have the same labelsets in both tables."""
+    left, right = (table._columns.get(TRUTH_KEY) for table in (first, second))
+    if left is None or right is None:
+        return 0
+    n = min(len(left), len(right))
+    return int(np.append(left[:n] != right[:n], True).argmax())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models on one batch.
+
+    Parameters
+    ----------
+    first, second
+        The models; the difference is that of the first less the second.
+    level
+        Confidence level of the interval.
+    """
+
+    first: Side
+    second: Side
+    level: float
+
+    @property
+    def quantity(self) -> str:
+        """What is estimated, in words."""
+        return f"difference in {self.first.judge._quantity}"
+
+    @cached_property
+    def shared(self) -> SharedRows | None:
+        """Calibration rows of both; None if these are few."""
+        return SharedRows.of(self.first.judge, self.second.judge)
+
+    def by_labels(self, Y_true: Any, rows: Any, interval: str) -> Difference:
+        """Prediction-powered difference, paired on labelled rows of the batch."""
+        (left, places, some), (right, _, same) = (
+            side.judge._read_few_labels(side.dist, side.Y_pred, Y_true, rows)
+            for side in (self.first, self.second)
+        )
+        metric, empty = self.first.judge.metric, self.first.judge.empty
+        estimated = left.accuracy - right.accuracy
+        found = few_labels_interval(
+            BatchSums.of(estimated, np.empty(0)),
+            some.accuracy(metric, empty) - same.accuracy(metric, empty),
+            estimated[places],
+            share=0.0 if self.shared is None else self.shared.share_of_estimates,
+            level=self.level,
+            interval=interval,
+            ends=(-1.0, 1.0),
+        )
+        return replace(Difference(**vars(found)), quantity=self.quantity)
+
+    def by_calibration(self, shift: str) -> Difference:
+        """Difference of two estimates; its interval by residuals of the shared rows."""
+        if shift not in ("test", "ignore"):
+            raise InputError(f'`shift` must be "test" or "ignore" to compare, got {shift!r}.')
+        left, right = (
+            side.judge.estimate_rows(side.dist, side.Y_pred, compares=shift == "test")
+            for side in (self.first, self.second)
+        )
+        judges = self.first.judge, self.second.judge
+        said = [
+            judge.estimate(rows.summarise(), level=self.level, shift=shift)
+            for judge, rows in zip(judges, (left, right), strict=True)
+        ]
+        differences = left.accuracy - right.accuracy
+        if self.shared is None:
+            margin = float(np.hypot(_margin(said[0]), _margin(said[1])))
+            basis = "calibrated on different rows, unpaired"
+        else:
+            inflation = max(judges[0].fit_inflation(left), judges[1].fit_inflation(right))
+            margin = _paired_margin(self.shared, inflation, len(differences), self.level)
+            basis = f"paired on {len(self.shared.accuracy):,} {judges[0].calibration_rows}"
+        if not judges[0].can_compare:
+            basis += f"; {judges[0].trained_models}"
+        mean = said[0].mean - said[1].mean
+        tests = [one.shift for one in said if one.shift is not None]
+        return Difference(
+            mean,
+            max(-1.0, mean - margin),
+            min(1.0, mean + margin),
+            len(differences),
+            self.level,
+            float(differences.std()),
+            self.quantity,
+            basis,
+            shift=min(tests, key=lambda test: test.p_value) if tests else None,
+            untested=said[0].untested,
+        )
+
+
+def _margin(said: Estimate) -> float:
+    """Half the width of an interval that may be cut at 0 or 1."""
+    return max(said.mean - said.low, said.high - said.mean)
+
+
+def _paired_margin(shared: SharedRows, inflation: float, n_batch: int, level: float) -> float:
+    """Half the width of an interval for a batch's difference.
+
+    One residual more, at the end of the range: models that were equally accurate on all shared rows
+    need not be so on all others.
+    """
+    residuals = shared.accuracy - shared.estimated
+    residuals = residuals - residuals.mean()
+    n, n_clusters = len(residuals), int(shared.clusters.max()) + 1
+    effect = design_effect(residuals, shared.clusters)
+    single = (float(residuals @ residuals) + 1) / n
+    variance = single * (effect * inflation / n + min(effect, n_batch) / n_batch)
+    return float(stdtrit(max(n_clusters - 1, 1), (1 + level) / 2)) * variance**0.5

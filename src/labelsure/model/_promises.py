@@ -1,0 +1,137 @@
+"""`Promises`: what a model is to answer and guarantee, and how that is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Self
+
+from sklearn.base import clone
+
+from labelsure._runtime.arguments import read_choice
+from labelsure.errors import InputError
+from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._policy import AcceptPolicy
+from labelsure.metrics.clusters import large_size
+from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.metrics.registry import MetricLike, check_empty, check_level, get_metric
+from labelsure.model._calibration import Calibrated
+from labelsure.model._fitted import Fitted, fit_accuracy_estimator
+from labelsure.model._model_card import make_card
+
+USUAL_COVERAGE = 0.9
+"""Coverage of `predict_region` where `region` does not say one."""
+
+
+@dataclass(frozen=True)
+class Promises:
+    """Metric, level, policy and prediction sets of a model, before it is fitted.
+
+    Parameters
+    ----------
+    metric, empty
+        Of the accuracy.
+    confidence
+        Level of intervals and guarantees.
+    policy
+        To be fitted; None without target and share.
+    region
+        To be cloned and fitted.
+    shows_region
+        Whether `assess` shows certain and possible labels.
+    """
+
+    metric: MetricLike
+    empty: float
+    confidence: float
+    policy: AcceptPolicy | None
+    region: LabelsetRegion
+    shows_region: bool
+
+    @classmethod
+    def read(
+        cls,
+        metric: MetricLike,
+        empty: float,
+        *,
+        target: float | None,
+        share: float | None,
+        confidence: float,
+        guarantee: str,
+        region: float | LabelsetRegion | None,
+    ) -> Self:
+        """Read parameters of `AccuracyAwareClassifier`. Raises InputError."""
+        outcome = get_metric(metric).outcome
+        check_empty(empty)
+        check_level(confidence)
+        read_choice(guarantee, "guarantee", MEAN_TESTS)
+        policy = None
+        if target is not None or share is not None:
+            policy = AcceptPolicy(
+                target, share=share, confidence=confidence, outcome=outcome, guarantee=guarantee
+            )
+            policy.check_parameters()
+        return cls(metric, empty, confidence, policy, _read_region(region), region is not None)
+
+    @property
+    def needs_own_rows(self) -> bool:
+        """Whether the policy needs rows that the accuracy estimator was not fitted to."""
+        return self.policy is not None and self.policy.guarantee == "exact"
+
+    def fit(self, calibrated: Calibrated, log: Callable[[str], None]) -> Fitted:
+        """Fit accuracy estimator, policy and region to calibration rows."""
+        for_estimator, for_policy = calibrated.for_estimator, calibrated.for_policy
+        region = self._fit_region(calibrated)
+        log(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
+        estimator = fit_accuracy_estimator(
+            AccuracyEstimator(self.metric, empty=self.empty),
+            self.confidence,
+            for_estimator,
+            calibrated.seen,
+        )
+        if self.policy is not None:
+            realised = for_policy.accuracy(self.metric, self.empty)
+            if for_estimator.clusters is not None:
+                self.policy.max_cluster_size = large_size(for_estimator.clusters)
+            if for_policy is for_estimator:  # estimates by models that were fitted to other rows
+                scores = estimator.compare_estimates()[0]
+            else:
+                scores = estimator.predict(for_policy)
+            # Rows outside are never accepted, so that what is proved is proved for the others.
+            inside, clusters = ~calibrated.is_outside, for_policy.clusters
+            clusters = None if clusters is None else clusters[inside]
+            self.policy.fit(scores[inside], realised[inside], clusters=clusters)
+        return Fitted(
+            calibrated.predictor,
+            estimator,
+            self.policy,
+            region,
+            self.confidence,
+            self.shows_region,
+            calibrated.holds_out,
+            calibrated.comparison,
+            make_card(calibrated, estimator, self.policy, region, self.confidence),
+        )
+
+    def _fit_region(self, calibrated: Calibrated) -> LabelsetRegion | None:
+        """Fit the region; none by default where labelsets are sparse, of which no array fits."""
+        rows = calibrated.for_region
+        if rows is None or len(rows) == 0 or (not self.shows_region and rows.dist.sparse_rows):
+            return None
+        return self.region.fit(rows.dist, rows.truth, clusters=rows.clusters)
+
+
+def _read_region(setting: float | LabelsetRegion | None) -> LabelsetRegion:
+    """Unfitted region of the parameter `region`."""
+    region = USUAL_COVERAGE if setting is None else setting
+    if isinstance(region, Real) and not isinstance(region, bool):
+        region = LabelsetRegion(coverage=float(region))
+    if not isinstance(region, LabelsetRegion):
+        raise InputError(
+            f"`region` must be None, a coverage such as 0.9, or a `LabelsetRegion`, got {region!r}."
+        )
+    found: LabelsetRegion = clone(region)
+    found.check_parameters()
+    return found
