@@ -124,7 +124,7 @@ def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
     assert re.match(
         r"labelsure: Row 0 of '.*bad.csv' .* Or set such rows aside with `--bad-rows`", lines[-1]
     )
-    assert lines[-1].endswith("4 of 5 parts are kept.")
+    assert lines[-1].endswith("4 finished parts are kept.")
     words = ["--bad-rows", "bad.jsonl"]
     code, out, err = run("score", "bad.csv", "--out", "out.csv", *words)
     assert (code, err) == (0, "")
