@@ -268,9 +268,7 @@ def test_every_form_gives_the_same_model(forms, form, tmp_path):
     assert model.label_names_ == tuple(NAMES)
     model.save(tmp_path / "m")
     loaded = ls.load(tmp_path / "m")
-    (file,) = list_files(f"{folder}/{predictions}")
-    (chunk,) = read_chunks(file)
-    X, ids = InputTable(loaded).read(chunk.read()[0], chunk.where)
+    X, ids = InputTable(loaded).read(read_table(f"{folder}/{predictions}"))
     assert (ids is not None) == (loaded.card_.columns[0]["role"] == "id")
     same_rows = "text" not in truth
     if same_rows:
