@@ -29,6 +29,7 @@ STRONG = "paper-standardised-strong"
 """The plan paper-standardised with C = 0.0015 and one split, for the lowest Jaccard estimates."""
 
 CONVENTIONS = (0.0, 1.0, OMIT)
+TERMS = ("r_squared", "rmse", "TG", "SE", "CE", "slashdot", "enron", "Indep", "CT")
 METRICS = ("exact", "hamming", "jaccard")
 OUT = Path("docs/evidence")
 
@@ -43,7 +44,9 @@ def low_end(plan: str, analyses: Analyses) -> Iterator[dict[str, object]]:
             n_replicates=analyses.settings.n_replicates,
             seed=analyses.settings.seed,
         )
-        found = interval_table(mixture_replicates(analyses.scores, settings))
+        found = analyses.intervals.query("metric == 'jaccard'")
+        if convention != analyses.settings.mixture_empty:
+            found = interval_table(mixture_replicates(analyses.scores, settings))
         for row in found[found["predicted_low"] == 0].itertuples():
             yield {
                 "plan": plan,
@@ -86,14 +89,13 @@ def without(plan: str, ranks: pd.DataFrame) -> Iterator[dict[str, object]]:
         x, y = (frame[left].groupby(KEYS)["correlation"].mean() for frame in values.values())
         for title, frame in values.items():
             found = effects(frame[left]).set_index(["metric", "term"])["estimate"]
-            terms = ("r_squared", "rmse", "slashdot", "TG", "SE", "CE", "Indep", "CT")
             yield {
                 "cells": cells,
                 "of": title,
                 "n": len(x),
                 "Spearman": float(spearmanr(x, y).statistic),
                 "MAD": (x - y).abs().mean(),
-            } | {f"{term} {m}": found[m, term] for term in terms for m in METRICS}
+            } | {f"{term} {m}": found.get((m, term)) for term in TERMS for m in METRICS}
 
 
 def wide(analyses: Analyses) -> pd.DataFrame:
@@ -155,16 +157,68 @@ def main() -> None:
     )
     order = {c.name: place for place, c in enumerate(published_conclusions())}
     print_conclusions(pd.concat(parts["conclusions"]), order)
+    print_effects(pd.concat(parts["without"]))
+    print_low_end(pd.concat(parts["low_end"]))
+    print_datasets(pd.concat(parts["datasets"]))
+
+
+def print_row(*cells: str) -> None:
+    """Print a row of a Markdown table."""
+    print("|", " | ".join(cells), "|")
+
+
+def print_head(*titles: str) -> None:
+    """Print the head of a Markdown table."""
+    print()
+    print_row(*titles)
+    print_row(*["---"] * len(titles))
 
 
 def print_conclusions(table: pd.DataFrame, order: dict[str, int]) -> None:
-    """Print a row for each conclusion: does it hold under each plan, and by how many numbers."""
-    print("| conclusion |", " | ".join(f"`{plan}`" for plan in PLANS), "|")
-    print("|---|", "|".join("---" for _ in PLANS), "|")
+    """Print for each conclusion whether it holds under each plan, and how many of its numbers."""
+    print_head("conclusion", "paper", *(f"`{plan}`" for plan in PLANS))
     for _, rows in sorted(table.groupby("name"), key=lambda pair: order[str(pair[0])]):
         cells = []
         for row in rows.itertuples():
             held, of = row.of.split(" of ")
-            verdict = "yes" if row.holds == "holds" else f"no ({held}/{of})" if of != "1" else "no"
-            cells.append(f"{verdict}{'*' if row.stable == 'no' else ''}")
-        print("|", rows["conclusion"].iloc[0], "|", " | ".join(cells), "|")
+            share = f" ({held}/{of})" if of != "1" and held != of else ""
+            verdict = "**holds**" if row.holds == "holds" else f"no{share}"
+            p = f", p {row.p}" if row.p else ""
+            stable = "" if row.stable != "no" else ", unstable"
+            cells.append(f"{verdict}: {row.ours}{p}{stable}")
+        print_row(rows["conclusion"].iloc[0], rows["paper"].iloc[0], *cells)
+
+
+def print_effects(table: pd.DataFrame) -> None:
+    """Print the terms of Analysis 1: exact match, Hamming, Jaccard."""
+    for cells, part in table.groupby("cells", sort=False):
+        rows = part.drop_duplicates("of").set_index("of")
+        print_head(str(cells), *rows.index)
+        for name in ("Spearman", "MAD"):
+            print_row(name, "", *(f"{value:.3f}" for value in rows[name].iloc[1:]))
+        for term in TERMS:
+            triples = rows[[f"{term} {m}" for m in METRICS]].to_numpy()
+            print_row(term, *(" / ".join(f"{x:.3f}" for x in triple) for triple in triples))
+
+
+def print_low_end(table: pd.DataFrame) -> None:
+    """Print the actual Jaccard of the lowest estimates."""
+    wide = table.assign(text=[f"{a:.3f} to {b:.3f}" for a, b in table[["low", "high"]].to_numpy()])
+    wide = wide.pivot_table(
+        "text", ["plan", "two empty labelsets"], "model", aggfunc="first", sort=False
+    )
+    print_head("plan", "0/0", *wide.columns)
+    for (plan, convention), texts in wide.iterrows():
+        print_row(plan, str(convention), *texts)
+
+
+def print_datasets(table: pd.DataFrame) -> None:
+    """Print the MAD of one split and its ratio to that of two splits, by data set."""
+    texts = [f"{a:.3f} ({b:.1f})" for a, b in table[["paper", "ratio"]].to_numpy()]
+    keys = ["plan", "classifier"]
+    wide = table.assign(text=texts).pivot_table(
+        "text", keys, "dataset", aggfunc="first", sort=False
+    )
+    print_head(*keys, *wide.columns)
+    for key, row in wide.iterrows():
+        print_row(*key, *row)

@@ -52,7 +52,8 @@ class Task:
     n_train: int
     n_known: int = 300
     n_new: int = 300
-    n_splits: int = 20
+    n_splits: int = 5
+    has_dependence: bool = True
     has_powerset: bool = True
 
 
@@ -66,10 +67,10 @@ def digits() -> Task:
     parents = {str(d): [t for t, some in TRAITS.items() if d in some] for d in range(10)}
     exactly_one = [["even", "odd"], ["small", "large"]]
     rules = ls.LabelConstraints(parents, [list(map(str, range(10)))], exactly_one)
-    return Task(X + 6 * rng.normal(size=X.shape), Y, rules, 700)
+    return Task(X + 6 * rng.normal(size=X.shape), Y, rules, 700, n_splits=20)
 
 
-def debtags(n_packages: int = 6000, n_tags: int = 50) -> Task | None:
+def debtags(n_packages: int = 6000, n_tags: int = 30) -> Task | None:
     """Short descriptions of packages, and the most frequent tags below their facets."""
     try:
         listed = subprocess.run(
@@ -103,7 +104,9 @@ def debtags(n_packages: int = 6000, n_tags: int = 50) -> Task | None:
     rules = ls.LabelConstraints(parents)
     closed = pd.DataFrame(rules.close(Y).labelsets, columns=names)
     varies = [name for name in names if closed[name].min() < closed[name].max()]
-    return Task(X, closed[varies], ls.LabelConstraints(pd.DataFrame(parents.items())), 3000)
+    return Task(
+        X, closed[varies], ls.LabelConstraints(pd.DataFrame(parents.items())), 3000, n_splits=3
+    )
 
 
 def simulated(n_labels: int, *, single_path: bool, seed: int = 0) -> Task:
@@ -152,7 +155,8 @@ def simulated(n_labels: int, *, single_path: bool, seed: int = 0) -> Task:
 def many() -> Task:
     """Simulate a tree of hundreds of labels."""
     task = simulated(900, single_path=False)
-    task.n_splits, task.n_new, task.has_powerset = 2, 150, False
+    task.n_splits, task.n_new = 1, 150
+    task.has_dependence = task.has_powerset = False
     return task
 
 
@@ -169,7 +173,8 @@ def methods(task: Task, powerset: Any) -> Iterator[tuple[str, Any, dict[str, Any
     """Name, estimator and settings of each method."""
     given = ls.PrecomputedProbabilities()
     yield "independent", given, {"recalibration": ls.LabelwiseCalibration()}
-    yield "dependence", given, {"recalibration": ChainDependence()}
+    if task.has_dependence:
+        yield "dependence", given, {"recalibration": ChainDependence()}
     yield "constrained, not calibrated", given, {"constraints": task.rules, "recalibration": None}
     yield "constrained", given, {"constraints": task.rules}
     if powerset is not None:

@@ -127,7 +127,7 @@ def test_words_at_random(world):
         (0, "", "file"),
         (2, "This is wrong.", None),
         (2, "labelsure: One.\nlabelsure: Two.", None),
-        (70, "labelsure: This should not have happened.", None),
+        (70, "labelsure: Internal error.", None),
         (0, "Traceback (most recent call last):", None),
     ],
 )

@@ -140,14 +140,14 @@ def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
     monkeypatch.setattr("labelsure.study.run.run_study", broken)
     words = ["study", "run", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
-        "labelsure: This should not have happened (LookupError: a value). Run it again with "
-        "`--debug` to see where, and report that.\n"
+        "labelsure: Internal error (LookupError: a value). Run the command again with "
+        "`--debug` to see where, and report it.\n"
     )
     assert main([*words[:place], "--debug", *words[place:]]) == 70
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert any("in broken" in line for line in lines)
-    assert lines[-1].startswith("labelsure: This should not have happened (LookupError: a value)")
+    assert lines[-1].startswith("labelsure: Internal error (LookupError: a value)")
 
 
 def test_where_any_other_error_came_from(capsys):

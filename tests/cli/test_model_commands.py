@@ -91,7 +91,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         "Rows": "120 for training, 80 for calibration",
         "Labels": "2",
         "Mean Jaccard": f"{card.estimated:.3f}, estimated {interval}",
-        "Predictions": "the labelsets that maximise expected Jaccard.",
+        "Predictions": "The labelsets that maximise expected Jaccard.",
         "Policy": card.summary,
         "Model": str(out),
         "Next": f"labelsure score {out} NEW.csv --out predictions.csv",
@@ -113,7 +113,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         r"features: 2",
     ):
         assert re.search(line, captured.out), line
-    assert f"Model {out}\n" in captured.out
+    assert re.search(rf"^Model +{re.escape(str(out))}$", captured.out, re.MULTILINE)
     assert captured.err == ""
     expected = train_model(
         files / "t.csv", labels=LABELS, id_column="id", classifier="br", target=0.5, random_state=3

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
+from labelsure.tables import arff
 
 HEADER = """@relation 'Weather: -C 2'
 @attribute sunny {0,1}
@@ -332,3 +334,43 @@ def test_lists_of_values_that_would_take_backtracking_for_ever(tmp_path):
     text = f"@relation r\n@attribute a {{{values} x}}\n@data\nv1\n"
     with pytest.raises(ls.DataError, match="Quote values"):
         read(tmp_path, text, labels=1)
+
+
+ROWS_OF_CELLS = [
+    "{0 1,2 -3.5e1}",
+    "{}",
+    "{ 1 1 ,\t2  .5 }",
+    "{2 ?, 0 0}",
+    "{3 blue}",
+    "{3 grey,1 1}",
+]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 6])
+def test_rows_that_are_split_at_once_are_those_that_are_split_one_by_one(
+    n_rows, tmp_path, monkeypatch
+):
+    text = HEADER.replace("'dark grey'", "dark") + "\n".join(ROWS_OF_CELLS[:n_rows]) + "\n"
+    at_once = read(tmp_path, text)
+    monkeypatch.setattr(arff, "_split_plain", lambda text: (np.zeros(0, dtype=np.int64), []))
+    one_by_one = read(tmp_path, text)
+    np.testing.assert_array_equal(at_once.X.toarray(), one_by_one.X.toarray())
+    np.testing.assert_array_equal(at_once.Y, one_by_one.Y)
+    assert at_once.X.has_canonical_format
+
+
+@pytest.mark.parametrize(
+    "cells", ["0 1 2 1", "0 1 , , 2 1", "0 1,1", "0 1,0 1", "0 1,4 1", "0 1 1"]
+)
+def test_the_line_of_broken_cells_is_named(cells, tmp_path):
+    with pytest.raises(ls.DataError, match="Line 8"):
+        read(tmp_path, HEADER + "{0 1}\n{" + cells + "}\n{1 1}\n")
+
+
+@pytest.mark.parametrize("tokens", [["1", "-2.5e3", "1e999"], ["1_0"], ["1-"], ["", "?"], ["'7'"]])
+def test_numbers_are_read_the_same_in_both_ways(tokens, monkeypatch):
+    numbers, is_bad = arff._read_numbers(tokens)
+    monkeypatch.setattr(arff, "_DIGITS", re.compile("never"))
+    expected = arff._read_numbers(tokens)
+    np.testing.assert_array_equal(is_bad, expected[1])
+    np.testing.assert_array_equal(numbers[~is_bad], expected[0][~is_bad])

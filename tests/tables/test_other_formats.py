@@ -111,7 +111,7 @@ def test_the_truth_is_that_of_the_file_it_names(table, tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         table.to_csv(tmp_path / name / "p.csv", index=False)
     score_files("m", ["mon/p.csv", "tue/p.csv"], "out.parquet", n_jobs=1, audit=30)
-    audited = pd.read_parquet("out.parquet").query("audit")[["file", "row"]]
+    audited = pd.read_parquet("out.parquet").query("audit")[["file", "row", "fingerprint"]]
     assert set(audited["file"]) == {"mon/p.csv", "tue/p.csv"}
     truth = audited.assign(**{name: table[name][audited["row"]].to_numpy() for name in "xy"})
     truth.to_csv("truth.csv", index=False)

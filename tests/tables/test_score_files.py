@@ -139,7 +139,9 @@ def test_the_columns_are_those_on_the_page(model_file, new, tmp_path, settings):
             for i in range(1, top + 1):
                 expected += [f"top_{i}", f"top_{i}_probability"]
             expected += [name.format(label) for label in labels]
-        elif name not in ("id", "audit") or settings.get(f"{name}_column" * (name == "id") or name):
+        elif name not in ("id", "audit", "fingerprint") or settings.get(
+            {"id": "id_column"}.get(name, "audit")
+        ):
             expected.append(name)
     assert list(read(tmp_path / "out.parquet")) == expected
 

@@ -189,7 +189,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _check_shape(self, X: Any) -> Any:
         read_choice(self.kind, "kind", KINDS)
-        read_choice(self.unknown, "unknown", ("refuse", "drop"))
+        read_choice(self.unknown, "value of `unknown`", ("refuse", "drop"))
         if self.kind == "votes" and _has_answers(X):
             return X  # read where the labels are known
         array = X if is_sparse(X) and self.kind in SCALES else read_array(as_table(X), "X")

@@ -36,8 +36,8 @@ WELCOME = """\
 labelsure says how accurate multi-label predictions are expected to be, row by row and as a whole.
 
   train, calibrate         a model from a table, or around another system's predictions
-  score, estimate, report  what its predictions for new rows are worth
-  monitor                  whether anything has changed since
+  score, estimate, report  its predictions for new rows, and their estimated accuracy
+  monitor                  whether inputs or accuracy have changed since
   study, data              compare measures of confidence on many data sets
 
 Try:  labelsure demo
@@ -115,7 +115,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code for an error, and the sentence that says what happened."""
     if isinstance(error, ArgumentError):
         message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
-        return WRONG_INPUT, f"{message}. See `{_help_of(error)}`."
+        end = "" if message.endswith("?") else "."
+        return WRONG_INPUT, f"{message}{end} See `{_help_of(error)}`."
     if isinstance(error, LabelsureError):
         return WRONG_INPUT, str(error)
     if isinstance(error, BrokenPipeError):
@@ -127,8 +128,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
         name = "" if error.filename is None else f": {error.filename!r}"
         return WRONG_INPUT, f"{error.strerror or first_line(error)}{name}."
     return BROKEN, (
-        f"This should not have happened ({type(error).__name__}: {first_line(error)}). Run it "
-        f"again with `{DEBUG}` to see where, and report that."
+        f"Internal error ({type(error).__name__}: {first_line(error)}). Run the command again with "
+        f"`{DEBUG}` to see where, and report it."
     )
 
 

@@ -34,8 +34,6 @@ BROKEN = 70  # of the program itself; what systems call an internal software err
 INTERRUPTED = 130
 NO_READER = 141  # what shells say of a program that a closed pipe has ended
 
-MIN_WIDTH = 80  # characters of a table
-
 NOTHING_TO_DO = "Nothing to do: the same inputs and settings have made it."
 
 FIRST_SENTENCE = re.compile(r"(.*?[.?!]) (?=[A-Z`])", re.DOTALL)
@@ -50,15 +48,20 @@ def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
         def on_broken_pipe(self) -> None:
             raise  # the error that rich handles: `main` finds out whose pipe it is
 
-    return PlainConsole(
+    console = PlainConsole(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
+    console.soft_wrap = not console.is_terminal  # there lines are wrapped at words
+    return console
 
 
 def print_table(table: Table) -> None:
-    """Print a table, also where a terminal is so narrow that its values would be gone."""
+    """Print a table, as wide as its longest words at least."""
+    from rich.measure import Measurement
+
     console = make_console()
-    console.width = max(console.width, MIN_WIDTH)
+    least = Measurement.get(console, console.options, table).minimum
+    console.width = max(console.width, least)
     console.print(table)
 
 

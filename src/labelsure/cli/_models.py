@@ -288,7 +288,8 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     metric = METRICS[card.metric].title if card.metric in METRICS else card.metric
     interval = f"{card.confidence:.0%} interval {card.low:.3f} to {card.high:.3f}"
     yield f"Mean {metric}", f"{card.estimated:.3f}, estimated ({interval})"
-    yield "Predictions", f"{card.decision}. {card.comparison}".strip()
+    decision = card.decision[:1].upper() + card.decision[1:]
+    yield "Predictions", f"{decision}. {card.comparison}".strip()
     yield "Policy", card.summary
 
 
@@ -296,6 +297,8 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
     if as_json:
         print_json(described.to_dict())
         return
+    if described.card is not None:
+        print_facts([*_summarise(described.card), ("Model", described.path)])
     console = make_console()
     columns: list[dict[str, Any]] = (described.card and described.card.columns) or []
     if columns:
@@ -306,4 +309,5 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
             table.add_row(*(on_one_line(str(column[key])) for key in ("name", "role", "note")))
         print_table(table)
     console.print("\n".join(on_one_line(line) for line in str(described).splitlines()))
-    console.print(f"Model {described.path}")
+    if described.card is None:
+        console.print(f"Model {described.path}")

@@ -36,8 +36,15 @@ def _check_inside(value: float | None) -> float | None:
     return value
 
 
+def _check_positive(value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise typer.BadParameter(f"{value:g} is not in the range 0<x<=1.")
+    return value
+
+
 INSIDE: dict[str, Any] = {"metavar": "FLOAT", "callback": _check_inside}
-"""Settings of an option whose value is a proportion between 0 and 1, both excluded."""
+POSITIVE: dict[str, Any] = {"metavar": "FLOAT", "callback": _check_positive}
+"""Settings of options whose value is a proportion: without 0 and 1, or without 0."""
 
 # Arguments
 
@@ -149,7 +156,7 @@ Target = Annotated[
     option("--target", "Mean of the metric that accepted predictions must reach.", **INSIDE),
 ]
 Share = Annotated[
-    float | None, option("--share", "Share of predictions to accept instead.", min=0, max=1)
+    float | None, option("--share", "Share of predictions to accept instead.", **POSITIVE)
 ]
 Guarantee = Annotated[
     str,
@@ -278,7 +285,8 @@ Every = Annotated[
     option("--every", "Chunks: D, W-MON (default), MS or another frequency of pandas."),
 ]
 Drawn = Annotated[
-    float | None, option("--drawn", "Probability with which a row was drawn.", min=0, max=1)
+    float | None,
+    option("--drawn", "Probability with which a row was drawn.", **POSITIVE),
 ]
 Bound = Annotated[
     float | None, option("--bound", "Lowest acceptable mean metric; from calibration by default.")

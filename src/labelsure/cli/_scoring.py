@@ -1,4 +1,4 @@
-"""``labelsure score``, ``estimate``, ``report``, ``monitor``: what predictions are worth."""
+"""``labelsure score``, ``estimate``, ``report``, ``monitor``: predictions and their accuracy."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from labelsure.errors import InputError
 if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure._runtime.typing import AnyPath
+    from labelsure.estimation._batch_estimates import Estimate
     from labelsure.tables.gate import FileEstimate
     from labelsure.tables.scoring import ScoreRun
 
@@ -86,9 +87,9 @@ def score(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Predict labels for the rows of files, and say what each prediction is worth.
+    """Predict labels for the rows of files, with an estimated accuracy for each.
 
-    Killed at any moment, the same command goes on where it stopped.
+    If the run is killed, run the same command again to resume.
 
     [bold]Examples[/bold]
 
@@ -266,7 +267,16 @@ def _list_estimates(found: FileEstimate, files: list[FileEstimate]) -> Iterator[
     elif found.plain is not None:
         yield "Weighted", found.refusal
     for one in files:
-        yield one.name, f"{one.refusal if one.plain is None else one.plain}"
+        yield one.name, one.refusal if one.plain is None else _in_short(one.plain)
+
+
+def _in_short(found: Estimate) -> str:
+    """Say the estimate and the shift test of one file on one line."""
+    interval = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f}), n = {found.n_samples:,}"
+    test = found.shift
+    if test is None:
+        return f"{interval}; not tested for shift: {found.untested}" if found.untested else interval
+    return f"{interval}; {test.brief}, p = {test.p_value:.2g}"
 
 
 def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,7 @@ def run(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Run a study. Killed at any moment, the same command goes on where it stopped.
+    """Run a study. If the run is killed, run the same command again to resume.
 
     [bold]Examples[/bold]
 
@@ -182,17 +182,20 @@ def _print_summary(run: StudyRun) -> None:
     """Print accuracies, how well candidates rank, where the files are, and what to do next."""
     import pandas as pd
 
+    from labelsure.metrics.registry import METRICS
     from labelsure.study.analyses import Analyses
     from labelsure.study.tables import accuracy_table
 
     if len(run.scores):
         table = accuracy_table(Analyses(run.scores, run.features, run.plan))
-        print_table(_rich_table(table.title, table.frame.reset_index()))
+        frame = table.frame.reset_index().rename(columns={"section": "Data set"})
+        print_table(_rich_table(table.title, frame))
     if (run.folder / CORRELATIONS).is_file():
         values = pd.read_csv(run.folder / CORRELATIONS).query("association == 'kendall'")
         means = values.pivot_table("correlation", "candidate", "metric", sort=False)
         title = "Mean rank correlation of candidates and accuracy"
-        print_table(_rich_table(title, means.map("{:.3f}".format).reset_index()))
+        shown = means.rename(columns=lambda name: METRICS[name].title).map("{:.3f}".format)
+        print_table(_rich_table(title, shown.rename_axis("Candidate").reset_index()))
     for name, failure in run.failures.items():
         make_console().print(f"FAILED {name}: {first_line(failure['message'])}", style="red")
     counted = f"{run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"

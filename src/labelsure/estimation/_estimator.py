@@ -86,8 +86,8 @@ MIN_FOLDED = 20  # rows, below which folds would teach nothing
 
 TOO_FEW = f"fewer than {MIN_ROWS} rows"
 CROSS_FITTED = (
-    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
-    "one that predicts; hold rows out, e.g. by cv=0.4"
+    "the model is cross-fitted: the calibration predictions come from the fold models, not from "
+    "the final model; hold rows out, e.g. by cv=0.4"
 )
 """Why a batch is not compared with the calibration set."""
 

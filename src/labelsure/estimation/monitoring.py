@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -34,15 +34,17 @@ from scipy.special import bdtr
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.pages import Page
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import read_few_labels
 from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._diagnostics import rank_excess, warn_of_chosen_rows
+from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._shift import MAX_ROWS, compare_means, sample_rows
-from labelsure.estimation.score_table import keep_marginals
+from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.registry import check_empty, counts, get_metric
 
 N_MOVED = 3  # columns that are named
@@ -67,8 +69,39 @@ STAKED = 0.9  # of the capital that bets on calibration rows
 MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
 
 
+class Predicted(Protocol):
+    """Distributions of rows and decisions; None for the mode."""
+
+    @property
+    def dist(self) -> LabelsetDistribution: ...  # noqa: D102
+    @property
+    def decisions(self) -> Labelsets | None: ...  # noqa: D102
+
+
+class Predicting(Protocol):
+    """From X to predictions."""
+
+    def predict(self, X: Any, /) -> Predicted: ...  # noqa: D102
+
+
+class FittedParts(Protocol):
+    """Parts of a classifier with an accuracy estimator."""
+
+    @property
+    def predictor(self) -> Predicting: ...  # noqa: D102
+    @property
+    def accuracy_estimator(self) -> AccuracyEstimator: ...  # noqa: D102
+
+
+class Model(Protocol):
+    """A classifier with an accuracy estimator."""
+
+    @property
+    def fitted_(self) -> FittedParts: ...  # noqa: D102
+
+
 def monitor(
-    estimator: Any,
+    estimator: AccuracyEstimator | Model,
     chunks: Any,
     *,
     chunk_size: int | None = None,
@@ -367,7 +400,11 @@ def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[fl
 
 
 def _read_labels(
-    judge: Any, dist: Any, table: Any, name: Any, given: Any
+    judge: AccuracyEstimator,
+    dist: LabelsetDistribution | ScoreTable,
+    table: ScoreTable,
+    name: Any,
+    given: Any,
 ) -> tuple[Indices, Floats]:
     """Return which rows of a chunk are labelled, and how accurate their predictions are."""
     if not isinstance(given, tuple) or len(given) != 3:
@@ -386,11 +423,12 @@ def _read_labels(
             f"{len(places)}. Label every row that was drawn: the missing ones may be harder than "
             "the others."
         )
+    assert table.decisions is not None  # refused above
     found = counts(truth, table.decisions[places])
     return places, get_metric(judge.metric).values(*found, empty=check_empty(judge.empty))
 
 
-def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
+def _bet_on_calibration(judge: AccuracyEstimator) -> tuple[float, Floats]:
     """Return mean accuracy of the calibration set, and capital of bets that it is above a mean.
 
     Against each of 0.001, ..., 1, (1000,). That accuracy is above c is that 1 - accuracy is below
@@ -407,17 +445,23 @@ def _bet_on_calibration(judge: Any) -> tuple[float, Floats]:
     return float(accuracy.mean()), gamblers.capitals[:-1][::-1]
 
 
-def _predict(estimator: Any, chunk: Any) -> tuple[Any, Any]:
-    """Return the distributions of a chunk and what is judged; tables stay as they are."""
-    if hasattr(estimator, "fitted_"):
-        found = estimator.fitted_.predictor.predict(chunk)
-        return keep_marginals(found.dist), found.decisions
-    return keep_marginals(chunk), None
+def _predict(
+    estimator: AccuracyEstimator | Model, chunk: Any
+) -> tuple[LabelsetDistribution | ScoreTable, Labelsets | None]:
+    """Distributions of a chunk and their decisions; tables stay as they are."""
+    if isinstance(estimator, AccuracyEstimator):
+        return keep_marginals(chunk), None
+    found = estimator.fitted_.predictor.predict(chunk)
+    return keep_marginals(found.dist), found.decisions
 
 
-def _read_reference(reference: Any, estimator: Any) -> tuple[Any, pd.DataFrame | None]:
+def _read_reference(
+    reference: Any, estimator: AccuracyEstimator | Model
+) -> tuple[AccuracyEstimator, pd.DataFrame | None]:
     """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
-    judge = getattr(estimator, "accuracy_estimator_", estimator)
+    judge = estimator
+    if not isinstance(judge, AccuracyEstimator):
+        judge = judge.fitted_.accuracy_estimator
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
         table = judge.estimate_rows(dist, Y_pred).table

@@ -102,7 +102,7 @@ def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
         missing = [name for name in show if name not in X.columns]
         if missing:
             raise InputError(
-                f"`show` must name columns of X, got {missing[0]!r}. X has "
+                f"`show` must name columns of the rows, got {missing[0]!r}. They have "
                 f"{', '.join(map(repr, list(X.columns)[:10]))}."
             )
         return pd.DataFrame(X[list(show)]) if show else None
@@ -230,7 +230,8 @@ class PageRows:
         answer = _answer(model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested)
         said = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
         if actual is not None:
-            said += f" Actual, by the {n:,} given labelsets: {actual.mean():.3f}."
+            mean = f"{model.metric.title} on the {n:,} labelled rows: {actual.mean():.3f}"
+            said += f" Actual mean {mean}."
         acceptance = self._describe_acceptance(noun, scores, actual, estimates, is_found)
         described = {
             "batch": {
@@ -423,7 +424,7 @@ def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted
     if stop["own"]:
         known = "Guaranteed" if model.policy.guarantee == "exact" else "Approximate"
         return f"{known}: {least} ({level})."
-    return f"Bound: {least} ({level} for all thresholds that the slider stops at together)."
+    return f"Bound: {least} ({level} simultaneously for all thresholds of the slider)."
 
 
 def _describe(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,9 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
+    INDICATORS,
     ColumnChoice,
     encode_column,
     join_encoded,
@@ -35,8 +38,10 @@ _NUMERIC = re.compile(rf"(?:numeric|real|integer)\b\s*+(?:\[[^\]]*+\])?{_NOTHING
 _TEXT = re.compile(rf"(?:string|date(?:\s++(?:{QUOTED}|[^\s%]++))?){_NOTHING}", re.IGNORECASE)
 _CELL = re.compile(rf"""((?:{QUOTED}|[^,'"])*+)(?:,|$)""", re.DOTALL)
 _COMMENT = re.compile(rf"""((?:{QUOTED}|(?!\s%)[^'"])*+)\s%.*""", re.DOTALL)
+_DIGITS = re.compile(r"[0-9.eE+\-\n]*+")
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
 
+MAX_DIGITS = 10  # of the place of a column
 NUMERIC, TEXT, NOMINAL = "numeric", "text", "nominal"
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 """What stands for other characters behind a backslash; all else stands for itself."""
@@ -55,27 +60,22 @@ class Attribute:
     tokens, rows
         The values in the file and their rows. In sparse files other rows have 0, or the first of
         the nominal values.
+    numbers, is_bad
+        What the tokens say, as numbers or as positions in `values`, and which are neither.
     """
 
     name: str
     kind: str
     values: tuple[str, ...] = ()
-    tokens: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
+    tokens: Sequence[str] = ()
+    rows: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    numbers: Floats = field(default_factory=lambda: np.zeros(0))
+    is_bad: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
-    def read(self, lines: list[int], is_sparse: bool, where: str) -> Any:
-        """Return a value for each row, whose lines are given: a number, a text or a category."""
-        if self.kind == TEXT and not is_sparse:
-            return pd.Series([_read_text(token) for token in self.tokens], dtype=object)
-        texts = pd.Series([_unquote(token) for token in self.tokens], dtype="str")
-        if self.kind == NOMINAL:
-            code_of = {"?": np.nan} | {value: code for code, value in enumerate(self.values)}
-            given = np.array([code_of.get(text, -1) for text in texts], dtype=np.float64)
-            is_bad = given < 0
-        else:
-            given, is_bad = read_numbers(texts)
-        if is_bad.any():
-            at = int(is_bad.argmax())
+    def check(self, lines: list[int], where: str) -> Floats:
+        """Return a number for each token. Raises DataError if one has none."""
+        if self.is_bad.any():
+            at = int(self.is_bad.argmax())
             must = {
                 NOMINAL: f"one of the declared values ({', '.join(self.values[:10])})",
                 NUMERIC: "a finite number or ?",
@@ -83,15 +83,31 @@ class Attribute:
             }
             raise DataError(
                 f"Line {lines[self.rows[at]]} of {where} must have {must[self.kind]} in "
-                f"{self.name!r}, got {texts[at]!r}. Fix or drop that line, or leave the column out "
-                f"with drop=[{self.name!r}]."
+                f"{self.name!r}, got {_unquote(self.tokens[at])!r}. Fix or drop that line, or "
+                f"leave the column out with drop=[{self.name!r}]."
             )
+        return self.numbers
+
+    def read(self, lines: list[int], is_sparse: bool, where: str) -> Any:
+        """Return a value for each row, whose lines are given: a number, a text or a category."""
+        if self.kind == TEXT and not is_sparse:
+            return pd.Series([_read_text(token) for token in self.tokens], dtype=object)
         values = np.zeros(len(lines))
-        values[self.rows] = given
+        values[self.rows] = self.check(lines, where)
         if self.kind != NOMINAL:
             return values
         codes = np.where(np.isnan(values), -1, values).astype(np.int64)
         return pd.Categorical.from_codes(codes, categories=pd.Index(self.values))
+
+    def encode(self, lines: list[int], where: str) -> Iterator[tuple[str, Integers, Floats]]:
+        """Yield the feature in a sparse file, or its one-hot columns, as rows and their values."""
+        indicators = [INDICATORS.get(value.lower()) for value in self.values]
+        if self.kind != NOMINAL or indicators == [0, 1]:  # 0 where nothing is listed
+            yield self.name, self.rows, self.check(lines, where)
+            return
+        for name, values in encode_column(self.name, self.read(lines, True, where), where):
+            rows = np.flatnonzero(values)
+            yield name, rows, values[rows]
 
 
 def read_arff(
@@ -116,16 +132,16 @@ def read_arff(
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
     is_sparse = _split_rows(rows, attributes, where)
-    by_name = dict(zip(names, attributes, strict=True))
+    by_name, numbers = dict(zip(names, attributes, strict=True)), [*rows]
 
     def read(name: str) -> Any:
-        return by_name[name].read(list(rows), is_sparse, where)
+        return by_name[name].read(numbers, is_sparse, where)
 
     Y, label_names = read_labels(
         pd.DataFrame({n: read(n) for n in assigned.labels}), choice.sep, where
     )
-    features = (pair for n in assigned.features for pair in encode_column(n, read(n), where))
     if not is_sparse:
+        features = (pair for n in assigned.features for pair in encode_column(n, read(n), where))
         frame = join_encoded(features, where, pd.RangeIndex(len(rows)))
         if assigned.index is not None:
             tokens = by_name[assigned.index].tokens
@@ -137,11 +153,19 @@ def read_arff(
             f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
             f"names of rows. Leave the column out with drop=[{assigned.index!r}]."
         )
-    encoded = [(name, sparse.csc_matrix(values[:, None])) for name, values in features]
-    shown = check_names([name for name, _ in encoded], f"{where}, one-hot columns among them,")
-    none = sparse.csr_matrix((len(rows), 0))
-    X = sparse.hstack([none, *(column for _, column in encoded)], format="csr")
-    return X, Y, label_names, tuple(shown)
+    encoded = [cells for n in assigned.features for cells in by_name[n].encode(numbers, where)]
+    shown = check_names([name for name, _, _ in encoded], f"{where}, one-hot columns among them,")
+    return _stack_columns(encoded, len(rows)), Y, label_names, tuple(shown)
+
+
+def _stack_columns(columns: list[tuple[str, Integers, Floats]], n_rows: int) -> sparse.csr_matrix:
+    """Stack columns, given as rows and their values, without zeros."""
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *(rows for _, rows, _ in columns)])
+    values = np.concatenate([np.zeros(0), *(values for _, _, values in columns)])
+    places = np.repeat(np.arange(len(columns)), [len(rows) for _, rows, _ in columns])
+    X = sparse.csr_matrix((values, (rows, places)), (n_rows, len(columns)))
+    X.eliminate_zeros()
+    return X
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
@@ -248,6 +272,66 @@ def _split(text: str, number: int, where: str) -> list[str]:
     raise _bad_line(number, where, problem)
 
 
+def _split_rows(rows: dict[int, str], attributes: list[Attribute], where: str) -> bool:
+    """Give attributes their values in rows, which go by line; return whether rows are sparse."""
+    is_sparse = next(iter(rows.values())).startswith("{")
+    for number, row in rows.items():
+        if (row[0] + row[-1] == "{}") != is_sparse:
+            kinds = ("sparse", "dense") if is_sparse else ("dense", "sparse")
+            problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
+            raise _bad_line(number, where, problem)
+    if is_sparse:
+        _give_sparse(rows, attributes, where)
+    else:
+        _give_dense(rows, attributes, where)
+    _read_tokens(attributes, is_sparse)
+    return is_sparse
+
+
+def _give_dense(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
+    split = [_split(row, number, where) for number, row in rows.items()]
+    for number, tokens in zip(rows, split, strict=True):
+        if len(tokens) != len(attributes):
+            problem = f"must have a value for each of the {len(attributes)} attributes, it has "
+            raise _bad_line(number, where, f"{problem}{len(tokens)}")
+    every = np.arange(len(rows))
+    for attribute, column in zip(attributes, zip(*split, strict=True), strict=True):
+        attribute.tokens, attribute.rows = column, every
+
+
+def _give_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
+    cells = [row[1:-1].strip() for row in rows.values()]
+    n_cells = [cell.count(",") + 1 if cell else 0 for cell in cells]
+    places, tokens = _split_plain(",".join(filter(None, cells)))
+    of_row = np.repeat(np.arange(len(rows)), n_cells)
+    keys = np.sort(of_row * len(attributes) + places) if len(places) == len(of_row) else None
+    if keys is None or (np.diff(keys) == 0).any() or places.max(initial=0) >= len(attributes):
+        split = [_split_sparse(row, n, len(attributes), where) for n, row in rows.items()]
+        of_row = np.repeat(np.arange(len(rows)), [*map(len, split)])
+        places = np.array([place for row in split for place in row], dtype=np.int64)
+        tokens = [token for row in split for token in row.values()]
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(len(attributes) + 1))
+    for attribute, start, end in zip(attributes, ends[:-1], ends[1:], strict=True):
+        attribute.rows = of_row[order[start:end]]
+        attribute.tokens = [tokens[k] for k in order[start:end].tolist()]
+
+
+def _split_plain(text: str) -> tuple[Integers, list[str]]:
+    """Return columns and values of cells without quotes, all at once; none if some is not such."""
+    words = text.replace(",", " , ").split()
+    columns, tokens = words[::3], words[1::3]
+    if (
+        "".join(columns).isdecimal()
+        and max(map(len, columns)) <= MAX_DIGITS
+        and words[2::3].count(",") == len(columns) - 1 == len(tokens) - 1
+        and not any(mark in text for mark in "'\"")
+        and "," not in set(tokens)
+    ):
+        return np.array([*map(int, columns)], dtype=np.int64), tokens
+    return np.zeros(0, dtype=np.int64), []
+
+
 def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
     """Return the values that a row lists by the places of their columns."""
     listed = _split(row[1:-1], number, where) if row[1:-1].strip() else []
@@ -256,7 +340,7 @@ def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int
         index, *tokens = cell.split(None, 1) or [""]
         if not (index.isdecimal() and tokens):
             raise _bad_line(number, where, f"cannot have {_shorten(cell)} in place of `3 value`")
-        cells[int(index[:10])] = tokens[0]
+        cells[int(index[:MAX_DIGITS])] = tokens[0]
     if len(cells) < len(listed) or max(cells, default=0) >= n_columns:
         got = ", ".join(cell.split(None, 1)[0] for cell in listed[:10])
         problem = f"must give each of the {n_columns} attributes at most one value, got {got}"
@@ -264,22 +348,33 @@ def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int
     return cells
 
 
-def _split_rows(rows: dict[int, str], attributes: list[Attribute], where: str) -> bool:
-    """Give attributes their values in rows, which go by line; return whether rows are sparse."""
-    is_sparse, n_columns = next(iter(rows.values())).startswith("{"), len(attributes)
-    for place, (number, row) in enumerate(rows.items()):
-        if (row[0] + row[-1] == "{}") != is_sparse:
-            kinds = ("sparse", "dense") if is_sparse else ("dense", "sparse")
-            problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
-            raise _bad_line(number, where, problem)
-        if is_sparse:
-            cells = _split_sparse(row, number, n_columns, where)
-        else:
-            cells = dict(enumerate(_split(row, number, where)))
-            if len(cells) != n_columns:
-                problem = f"must have a value for each of the {n_columns} attributes, it has "
-                raise _bad_line(number, where, f"{problem}{len(cells)}")
-        for j, token in cells.items():
-            attributes[j].tokens.append(token)
-            attributes[j].rows.append(place)
-    return is_sparse
+def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:
+    """Read the tokens of nominal attributes one by one, and all numbers together."""
+    numeric = [a for a in attributes if a.kind == NUMERIC or (a.kind == TEXT and is_sparse)]
+    for attribute in attributes:
+        if attribute.kind == NOMINAL:
+            code_of = {"?": np.nan} | {value: code for code, value in enumerate(attribute.values)}
+            codes = [code_of.get(text, -1) for text in _unquote_all(attribute.tokens)]
+            attribute.numbers = np.array(codes, dtype=np.float64)
+            attribute.is_bad = attribute.numbers < 0
+    numbers, is_bad = _read_numbers([token for a in numeric for token in a.tokens])
+    end = 0
+    for attribute in numeric:
+        start, end = end, end + len(attribute.tokens)
+        attribute.numbers, attribute.is_bad = numbers[start:end], is_bad[start:end]
+
+
+def _read_numbers(tokens: list[str]) -> tuple[Floats, Mask]:
+    """Return numbers, and which of them are none or not finite."""
+    if _DIGITS.fullmatch("\n".join(tokens)):  # the usual case, many times as quick
+        with suppress(ValueError):
+            numbers = np.array([*map(float, tokens)], dtype=np.float64)
+            return numbers, np.isinf(numbers)
+    texts = ["" if text == "?" else text for text in _unquote_all(tokens)]
+    return read_numbers(pd.Series(texts, dtype="str"))
+
+
+def _unquote_all(tokens: Sequence[str]) -> Sequence[str]:
+    text = "".join(tokens)
+    is_plain = "'" not in text and '"' not in text
+    return tokens if is_plain else [*map(_unquote, tokens)]

@@ -36,6 +36,7 @@ from labelsure.estimation._shift import MAX_ROWS
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.dates import read_dates
 from labelsure.tables.files import Chunk, TextFormat, read_table
+from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
@@ -352,7 +353,7 @@ def sum_chunk(
     labelled = None
     if known is not None:
         names = some.rows.index if known.id_column is None else some.ids
-        labelled = _compare_labelled(estimator, estimated, known, names, some.source)
+        labelled = _compare_labelled(estimator, estimated, known, names, some.source, some.X)
     summary = estimated.summarise(keys=some.keys)
     if counts_labels:
         check_labels_are_known(predictions.dist, estimator.label_calibration_)
@@ -366,11 +367,14 @@ def _compare_labelled(
     known: TrueLabels,
     names: Any,
     source: str,
+    X: Any,
 ) -> tuple[Indices, Floats, Floats]:
     """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
+    if known.fingerprints:
+        known.check_fingerprints(entries, fingerprint_rows(X, places), source)
     predicted = estimated.table.decisions
     assert predicted is not None
     compared = counts(known.labelsets[entries], predicted[places])
@@ -729,7 +733,7 @@ def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
 
     try:
         parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
-    except ValueError as error:
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(
             "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
             f"{every!r}."

@@ -49,6 +49,8 @@ from labelsure.tables.values import Texts, read_numbers, read_texts, spell_numbe
 if TYPE_CHECKING:
     import pandas as pd
 
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+
 
 # Columns as features
 
@@ -972,7 +974,7 @@ class InputTable:
     (array([[0, 1]]), ['a7'])
     """
 
-    def __init__(self, model: Any, id_column: str | None = None) -> None:
+    def __init__(self, model: AccuracyAwareClassifier, id_column: str | None = None) -> None:
         self._reader = _find_reader(model, id_column)
         self._id_is_wanted = id_column is not None
         self.id_column = self._reader.id_column if id_column is None else id_column
@@ -1051,7 +1053,7 @@ class _NumberColumns:
 
     id_column = None
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: AccuracyAwareClassifier) -> None:
         self.columns_read = [str(name) for name in getattr(model, "feature_names_in_", ())]
         self._n_features = getattr(model, "n_features_in_", None)
         self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
@@ -1076,7 +1078,7 @@ class _NumberColumns:
         return numbers if self.columns_read else numbers.to_numpy()
 
 
-def _find_reader(model: Any, id_column: str | None) -> Any:
+def _find_reader(model: AccuracyAwareClassifier, id_column: str | None) -> Any:
     """Return what knows the columns of a model: its first step, or what follows from its names."""
     first = first_step(model.estimator_)
     if isinstance(first, (TableColumns, PredictionColumns)):

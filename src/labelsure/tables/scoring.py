@@ -46,6 +46,7 @@ from labelsure.tables.files import (
     name_lines,
     read_chunks,
 )
+from labelsure.tables.fingerprints import FINGERPRINT, fingerprint_rows
 from labelsure.tables.inputs import InputTable, raise_bad_rows
 from labelsure.tables.parts import (
     NAME_SEPARATOR,
@@ -149,6 +150,7 @@ class ScoreSettings:
     top: int = 3
     probabilities: bool | None = None
     open_cost: float | None = None
+    fingerprints: bool = False
 
 
 def score_frame(
@@ -334,6 +336,7 @@ class FrameScorer:
         self._top, self._open_cost = settings.top, settings.open_cost
         shows = settings.probabilities
         self._shows = not self.inputs.is_sparse if shows is None else shows
+        self._has_fingerprints = settings.fingerprints
 
     def make_schema(self, rows: pd.DataFrame | None) -> pa.Schema:
         """Return the columns of the table for some rows, whose ids may be numbers or texts."""
@@ -349,6 +352,8 @@ class FrameScorer:
             ("accept", pa.bool_()),
             ("reason", pa.string()),
         ]
+        if self._has_fingerprints:
+            columns.insert(0, (FINGERPRINT, pa.string()))
         if rows is not None and self.inputs.id_column in rows.columns:
             kind, id_type = rows[self.inputs.id_column].dtype, pa.string()
             if pd.api.types.is_integer_dtype(kind):
@@ -381,6 +386,8 @@ class FrameScorer:
         found = assess_rows(fitted, predictions, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
+        if self._has_fingerprints:
+            table.insert(0, FINGERPRINT, fingerprint_rows(X))
         types = _empty_table(self.make_schema(rows)).dtypes
         if ids is not None:
             is_text = types["id"].kind not in "iu"
@@ -740,7 +747,7 @@ def score_chunk(
             compared = found.summarise(keys=some.keys).compared
         unseen = scorer.inputs.find_unseen(some.X)
         odd = scorer.inputs.count_odd_answers(some.rows)
-    place = schema.get_field_index("predicted")
+    place = int("id" in schema.names)
     table = table.add_column(place, "file", pa.array([some.source] * len(table), pa.string()))
     table = table.add_column(place + 1, "row", pa.array(some.rows.index, pa.int64()))
     accept = table["accept"]
@@ -864,7 +871,7 @@ def score_files(
     (200, ['file', 'row', 'predicted', 'probability'])
     """
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    settings = ScoreSettings(id_column, top, probabilities, open_cost)
+    settings = ScoreSettings(id_column, top, probabilities, open_cost, audit is not None)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
     aside = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))
     storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
@@ -883,7 +890,7 @@ def score_files(
         "model": rows.file.checksum,
         "inputs": [list(file.state) for file in rows.files],
         "settings": {
-            **asdict(settings),
+            **asdict(replace(settings, fingerprints=False)),  # which `audit` says
             "audit": audit,
             "seed": seed,
             "csv_sep": csv_sep,
@@ -1037,7 +1044,9 @@ def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
     return check_suffix(suffix)
 
 
-def _check_text(suffix: str, sep: str, spreadsheet_safe: bool, model: Any) -> None:
+def _check_text(
+    suffix: str, sep: str, spreadsheet_safe: bool, model: AccuracyAwareClassifier
+) -> None:
     """Refuse settings of CSV that cannot be used."""
     if suffix in SEPARATORS:
         check_sep(sep, model.label_names_)

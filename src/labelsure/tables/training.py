@@ -294,7 +294,7 @@ def calibrate_model(
     layout = find_layout(said, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
     read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))
-    read_choice(unknown, "unknown", UNKNOWN)
+    read_choice(unknown, "value of `unknown`", UNKNOWN)
     if (kind == "votes") != (layout.name == ANSWERS):
         raise InputError(
             f'The rows of {where} must be lists of answers for kind="votes" alone, got '

@@ -32,7 +32,29 @@ from labelsure.errors import InputError, hold_warnings
 from labelsure.labelsets.label_rules import LabelRules
 
 
-class ConstrainedCalibration(Recalibration):
+class Ruled(Recalibration):
+    """Base class: a recalibration whose result obeys rules.
+
+    Parameters
+    ----------
+    constraints
+        The rules.
+    """
+
+    gate = True
+
+    def __init__(self, constraints: LabelConstraints) -> None:
+        self.constraints = constraints
+
+    @property
+    def _rules(self) -> LabelRules:
+        return self.constraints.bind(self.label_names_, self.n_labels_)
+
+    def _plain_log_prob(self, part: Part) -> Floats:
+        return constrain(part.dist, self._rules)._log_prob(part.truth)
+
+
+class ConstrainedCalibration(Ruled):
     """Restrict distributions to valid labelsets, and calibrate them where that helps.
 
     For independent labels two forms are fitted, and the one with the higher log-probability of
@@ -93,10 +115,8 @@ class ConstrainedCalibration(Recalibration):
     0
     """
 
-    gate = True
-
     def __init__(self, constraints: LabelConstraints, calibrate: bool = True) -> None:
-        self.constraints = constraints
+        super().__init__(constraints)
         self.calibrate = calibrate
 
     def fit_parts(
@@ -153,10 +173,6 @@ class ConstrainedCalibration(Recalibration):
                 "Make some, e.g. `LabelConstraints(parents={'dog': 'animal'})`."
             )
 
-    @property
-    def _rules(self) -> LabelRules:
-        return self.constraints.bind(self.label_names_, self.n_labels_)
-
     def _forms(self, dist: LabelsetDistribution) -> list[Recalibration]:
         """Recalibrations that may be fitted to such distributions."""
         if dist._votes is not None:
@@ -200,28 +216,7 @@ def has_free_labels(dist: LabelsetDistribution) -> bool:
     return dist._is_independent and not dist.sparse_rows
 
 
-class RuledForm(Recalibration):
-    """Base class: a recalibration of independent labels whose result obeys rules.
-
-    Parameters
-    ----------
-    constraints
-        The rules.
-    """
-
-    def __init__(self, constraints: LabelConstraints) -> None:
-        super().__init__()
-        self.constraints = constraints
-
-    @property
-    def _rules(self) -> LabelRules:
-        return self.constraints.bind(self.label_names_, self.n_labels_)
-
-    def _plain_log_prob(self, part: Part) -> Floats:
-        return constrain(part.dist, self._rules)._log_prob(part.truth)
-
-
-class RuledCurves(RuledForm):
+class RuledCurves(Ruled):
     """Slope and intercept of each label's logit, with the highest likelihood under the rules."""
 
     _title, _fitted = "Calibrated through the rules", ("curves_",)
@@ -243,7 +238,7 @@ class RuledCurves(RuledForm):
         return constrain_logits(slopes * read_logits(dist) + intercepts, self._rules)
 
 
-class RuledLinks(RuledForm):
+class RuledLinks(Ruled):
     """Chain of logistic regressions, parents first, in which rules are links."""
 
     _title, _fitted = "Dependence with the rules as links", ("curves_", "weights_")
