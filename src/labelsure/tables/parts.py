@@ -219,7 +219,7 @@ class ScoredParts(PartStore):
             self._clear()
             folder.mkdir(exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
-                shutil.move(path, folder / path.name)
+                path.replace(folder / path.name)
         source.rmdir()
 
     def _clear(self) -> None:
