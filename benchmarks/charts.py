@@ -14,6 +14,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MultipleLocator
 
 import labelsure as ls
 from labelsure._runtime.plots import PALETTE
@@ -261,6 +262,7 @@ def study_wide() -> None:
             label = full_name(name) if ax is axes[0] else None
             ax.errorbar(rows[name], places, xerr=rows[f"{name} half-width"], label=label, **style)
         ax.set_title(metric)
+        ax.xaxis.set_major_locator(MultipleLocator(0.05))
     axes[0].set_yticks(range(len(classifiers)), classifiers)
     axes[0].invert_yaxis()
     figure.supxlabel("Kendall's tau minus that of highest probability (HP)", fontsize=9)
@@ -297,21 +299,18 @@ def votes() -> None:
 def regions() -> None:
     """Labels left open and size of prediction sets at coverage 0.9, by score."""
     found = read("regions_open")
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
-    names = ['"labels" (default)', '"probability"', "mass (removed)"]
-    for number, colour in enumerate((COLOURS[0], COLOURS[1], INK)):
-        open_share = found.iloc[:, 2 + number] / found["labels"]
-        sizes = pd.to_numeric(found.iloc[:, 5 + number], errors="coerce")
-        sizes[found["labels"] > 100] = np.nan  # 51 and above 3: off the scale
-        style = {"color": colour, "marker": "osD"[number], "linestyle": "", "markersize": 5}
-        axes[0].plot(open_share, range(len(found)), label=names[number], **style)
-        axes[1].plot(sizes, range(len(found)), **style)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.8), sharey=True)
+    for number, score in enumerate(("labels", "probability")):
+        style = {"color": COLOURS[number], "marker": "os"[number], "linestyle": "", "markersize": 5}
+        share = found[f"open: {score}"] / found["labels"]
+        axes[0].plot(share, range(len(found)), label=f'"{score}"', **style)
+        axes[1].plot(found[f"log10 of labelsets: {score}"], range(len(found)), **style)
     axes[0].set_yticks(range(len(found)), found["set"] + " (" + found["labels"].astype(str) + ")")
     axes[0].invert_yaxis()
     axes[0].set_xlabel("share of labels left open")
-    axes[1].set_xlabel("labelsets in a set, log10 (not shown: cal500)")
-    figure.legend(loc="upper center", ncols=3)
-    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    axes[1].set_xlabel("labelsets in a set, mean log10")
+    figure.legend(loc="upper center", ncols=2)
+    figure.tight_layout(rect=(0, 0, 1, 0.9))
     save(figure, "regions")
 
 

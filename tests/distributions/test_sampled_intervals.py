@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
 from labelsure._kernels.labelset_search import Goals
+from labelsure._runtime import limits as _limits
 from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._enumeration import enumerate_chains
 from labelsure.distributions._sampling import DrawStreams, Sampled, SquaredDraws
@@ -173,8 +174,10 @@ def test_squared_odds_against_loops():
     assert_array_equal(linear.temper(0.5).order, linear.order)
 
 
-def test_weights_of_squared_draws_sum_to_the_collision():
+def test_weights_of_squared_draws_sum_to_the_collision(monkeypatch):
     """The identity behind the estimate, by full sums, with and without an enumeration."""
+    for name in ("BEAM_WIDTH", "BEAM_LABELSETS"):  # beams that do not find all sixteen
+        monkeypatch.setattr(_limits, name, 1)
     orders = [[2, 0, 3, 1], [1, 3, 0, 2]]
     joints = [oracles.prefix_chain_joint(order, conditional_of_two) for order in orders]
     squared = oracles.squared_conditional(conditional_of_two)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import labelsure as ls
 from labelsure.model._input_ranges import N_FOLDS, InputRanges
+from labelsure.tables.inputs import ColumnRole
 
 X, Y = make_problem(n_samples=400, n_labels=3, seed=2)
 NAMES = [f"x{j}" for j in range(X.shape[1])]
@@ -272,3 +273,16 @@ def test_records_in_any_order_of_names():
     turned = dict(reversed(record.items()))
     first, second = (model.assess([r], shift="ignore") for r in (record, turned))
     assert first.accuracy == second.accuracy
+
+
+def test_columns_of_texts_are_compared_by_the_numbers_in_them():
+    """Files are read as text; identifiers and categories have no range."""
+    frame = TABLE[["x0", "x1"]].assign(id=range(len(X)), kind=np.where(X[:, 0] > 0, "a", "b"))
+    roles = {"id": "id", "x0": "number", "x1": "number", "kind": "category"}
+    columns = ls.tables.TableColumns([ColumnRole.of(*role) for role in roles.items()])
+    model = aware(make_pipeline(columns, LINEAR), cv=3).fit(frame.astype(str), Y)
+    assert model.fitted_.predictor.ranges.names == ["x0", "x1"]
+    later = frame.astype(str).iloc[:3].assign(id=["9" * 9, "z", ""])
+    later.iloc[0, 0] = "1e6"
+    reasons = model.assess(later, shift="ignore").reason
+    assert ["outside" in reason for reason in reasons] == [True, False, False]

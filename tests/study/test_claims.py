@@ -318,7 +318,7 @@ def test_candidates_are_compared_with_hp_cell_by_cell():
 
 INTERVALS = pd.DataFrame(
     [
-        ("exact", "HP", 0.0, 0.1, 0.12, 0.3, 0, 0),
+        ("exact", "HP", 0.0, 0.1, 0.12, 0.3, 1, 0),
         ("exact", "HP", 0.1, 0.2, 0.1, 0.3, 1, 0),
         ("exact", "MIX", 0.0, 0.1, 0.0, 0.1, 1, 1),
         ("exact", "MIX", 0.1, 0.2, 0.12, 0.24, 0, 1),
@@ -342,7 +342,7 @@ def test_models_are_compared_by_their_interval_tables():
         "mean error of MIX - least of another, exact": (0.015 - 0.1, None)
     }
     assert ask("most_matches", found, "MIX") == {
-        "interval matches of MIX - most of another, exact": (0, None)
+        "interval matches of MIX - most of another, exact": (-1, None)
     }
     assert ask("fewest_overestimates", found, "MIX") == {
         "overestimates of MIX - fewest of another, exact": (2, None)

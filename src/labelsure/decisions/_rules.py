@@ -331,7 +331,8 @@ def _decide_each_label(marginals: Expected) -> Decided:
     """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
     decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
     regret = np.where(decisions == 1, 1 - 2 * marginals.low, 2 * marginals.high - 1)
-    is_exact = marginals.low == marginals.high  # of all or single labels: ties are no loss
+    # A tie within rounding is no loss where a probability is exact, also that of a single label.
+    is_exact = marginals.is_exact[:, np.newaxis] | (marginals.low == marginals.high)
     return decisions, np.where(is_exact, 0.0, np.maximum(regret, 0.0)).mean(axis=1)
 
 

@@ -550,19 +550,16 @@ class LabelsetDistribution(ABC):
 
     def _dense_blocks(self) -> Iterator[tuple[Indices, DenseBlock]]:
         """All probabilities, of as many instances at a time as stay in the processor's cache."""
-        n_bytes = JOINT_BYTES << self.n_labels
-        check_size(
-            n_bytes,
-            f"All 2**{self.n_labels} labelsets of an instance",
-            "Ask for `log_prob` or `sample`.",
-            _limits.DENSE_WORK_BYTES,
-        )
+        n_samples, n_labels = self._n_samples, self._n_labels
+        n_bytes = JOINT_BYTES << n_labels
+        what = f"All 2**{n_labels} labelsets of an instance"
+        check_size(n_bytes, what, "Ask for `log_prob` or `sample`.", _limits.DENSE_WORK_BYTES)
         n_joints = min(n_threads(), _limits.DENSE_WORK_BYTES // n_bytes)
-        n_each = max(n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
+        n_each = max(n_joints, _limits.CACHED_JOINT_BYTES >> (n_labels + 3))
         # One array for all: memory that the system gives anew is as slow as filling it.
-        P = np.empty((min(n_each, len(self)), 2**self.n_labels))
-        for first in range(0, max(len(self), 1), n_each):
-            rows = np.arange(first, min(first + n_each, len(self)))
+        P = np.empty((min(n_each, n_samples), 2**n_labels))
+        for first in range(0, max(n_samples, 1), n_each):
+            rows = np.arange(first, min(first + n_each, n_samples))
             self._write(rows, P[: len(rows)])
             yield rows, DenseBlock(P[: len(rows)])
 

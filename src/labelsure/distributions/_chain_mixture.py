@@ -67,14 +67,17 @@ class Plan:
         Bound on a single unseen labelset at which an unproductive search may end.
     n_best
         Most probable labelsets that a beam search improves where they are not certain.
-    needs
-        Quantities to estimate by draws; none where draws are no better than a search.
+    needs, limits
+        Quantities to estimate by draws, none where draws are no better than a search; and how many
+        draws each of them may take.
     bytes_each, max_bytes
         Memory of an instance, and of a block of them.
     is_written
         Whether the joint distribution, which costs no more than draws, replaces them.
     draws_first
         Whether to try one round of draws before the joint distribution.
+    only_draws
+        Whether there is no search.
     """
 
     goals: Goals
@@ -82,11 +85,13 @@ class Plan:
     n_drawn: int
     small: float
     n_best: int
-    needs: tuple[Need, ...]
+    needs: list[Need]
+    limits: list[int]
     bytes_each: int
     max_bytes: int
     is_written: bool
     draws_first: bool
+    only_draws: bool
 
 
 class ChainMixture(LabelsetDistribution):
@@ -175,7 +180,7 @@ class ChainMixture(LabelsetDistribution):
             return self._max_exact_labels
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
-    def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
+    def _with_parts(self, parts: list[Chain], shares: Floats | None, n_samples: int) -> Self:
         """Return a mixture of other chains, which need not be checked again."""
         new = copy(self)
         new._parts, new._shares, new._n_samples = parts, shares, n_samples
@@ -242,7 +247,8 @@ class ChainMixture(LabelsetDistribution):
     @property
     def _is_dense(self) -> bool:  # type: ignore[override]
         if self._engine.name == "auto":
-            return self.n_labels <= min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
+            most = min(_limits.CHEAP_DENSE_LABELS, self.max_exact_labels)
+            return self._n_labels <= most
         return self._engine.name == "dense"
 
     @property
@@ -250,15 +256,16 @@ class ChainMixture(LabelsetDistribution):
         return all(isinstance(chain, LinearChain) for chain in self._parts)
 
     def _dense_blocks(self) -> Iterator[tuple[Indices, DenseBlock]]:
-        if self.n_labels > self.max_exact_labels:
+        n_labels, most = self._n_labels, self.max_exact_labels
+        if n_labels > most:
             raise TooLargeError(
-                f"All 2**{self.n_labels} labelsets are too many to enumerate, the limit is "
-                f"{self.max_exact_labels} labels. Use engine='auto', 'certified' or 'sampled', or "
-                f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{self.n_labels} bytes fit into "
+                f"All 2**{n_labels} labelsets are too many to enumerate, the limit is "
+                f"{most} labels. Use engine='auto', 'certified' or 'sampled', or "
+                f"raise `max_exact_labels` if {JOINT_BYTES} * 2**{n_labels} bytes fit into "
                 "memory."
             )
         keeps, kept = self._engine.keep_top > 0 and self._kept is None, []
-        k, progress = min(self._engine.keep_top, 2**self.n_labels), Progress(len(self))
+        k, progress = min(self._engine.keep_top, 2**n_labels), Progress(self._n_samples)
         for rows, block in super()._dense_blocks():
             if keeps:
                 kept.append((rows, (block.top(k), block.marginals())))
@@ -332,7 +339,7 @@ class ChainMixture(LabelsetDistribution):
             rows = np.arange(len(self))[block]
             chains = self._chains.take(rows)
             found = enumerate_chains(chains, plan.goals, plan.n_searched, plan.small)
-            is_enough = self._is_enough(plan, question, found)
+            is_enough = self._is_enough(plan, found)
             for mine in _groups(is_enough):
                 if is_enough[mine[0]] or not plan.is_written:
                     lacks = not is_enough[mine[0]]
@@ -341,9 +348,9 @@ class ChainMixture(LabelsetDistribution):
                     yield from self._write_out(plan, rows[mine], found[mine])
                 progress.add(len(mine))
 
-    def _is_enough(self, plan: Plan, question: Question, found: Enumeration) -> Mask:
+    def _is_enough(self, plan: Plan, found: Enumeration) -> Mask:
         """Whether the enumeration is narrow enough, or nothing may be drawn."""
-        if self._engine.name == "sampled" and question.about != "decision":
+        if plan.only_draws:
             return np.zeros(len(found.bounds), dtype=bool)
         good = found.meets(plan.goals)
         if plan.needs:  # certified intervals as narrow as the sampling tolerance need no draws
@@ -382,17 +389,9 @@ class ChainMixture(LabelsetDistribution):
                 size = max(2, -(-plan.n_drawn // self.n_chains))
                 yield own, self._sampled(own, known).draw_more(size, kind)
             elif lacks and plan.needs:
-                yield from self._draw(own, known, plan)
+                yield from draw_for(own, self._sampled(own, known), plan.needs, plan.limits)
             else:
                 yield own, known
-
-    def _draw(
-        self, rows: Indices, found: Enumeration, plan: Plan
-    ) -> Iterator[tuple[Indices, Sampled]]:
-        is_auto = self._engine.name == "auto"
-        sixths = [need.share_of_auto if is_auto else need.share for need in plan.needs]
-        limits = [share * plan.n_drawn // 6 for share in sixths]
-        yield from draw_for(rows, self._sampled(rows, found), plan.needs, limits)
 
     def _sampled(self, rows: Indices, found: Enumeration) -> Sampled:
         """Random numbers of some instances beside their enumeration, no draws yet."""
@@ -421,7 +420,8 @@ class ChainMixture(LabelsetDistribution):
             needs.append(need_expected(sampled, inexact, question.empty, given))
         is_decision = about == "decision"
         if is_decision:
-            n_certain, n_best = int(EXACT in question.metrics), 1
+            # Hamming goes by marginals, which the most probable labelsets do not improve.
+            n_certain, n_best = int(EXACT in question.metrics), int(HAMMING not in question.metrics)
             if JACCARD not in question.metrics:
                 most = _limits.WRITTEN_FOR_MANY_DRAWS
         is_linear = self._can_enumerate and self.n_labels <= min(most, self.max_exact_labels)
@@ -439,6 +439,8 @@ class ChainMixture(LabelsetDistribution):
         else:  # draws have random numbers beside them
             drawn = (9 * self.n_labels + 64) * n_drawn
             bytes_each = drawn + (self.n_labels + 32) * max(n_searched, 1)
+        shares = [need.share_of_auto if engine.name == "auto" else need.share for need in needs]
+        limits = [share * n_drawn // 6 for share in shares]
         # Draws do not bound the largest probabilities. Where these matter, the search goes on until
         # the top gap's interval is at most as wide as the tolerance.
         small = sampled / 2 if n_certain and not is_linear else ANY
@@ -448,11 +450,13 @@ class ChainMixture(LabelsetDistribution):
             n_drawn,
             small=0.0 if engine.name == "certified" else small,
             n_best=n_best,
-            needs=tuple(needs),
+            needs=needs,
+            limits=limits,
             bytes_each=bytes_each,
             max_bytes=_limits.DECISION_BYTES if is_decision else _limits.SEEN_LABELSETS_BYTES,
             is_written=is_written,
             draws_first=about == "marginals",
+            only_draws=engine.name == "sampled" and not is_decision,
         )
 
 

@@ -304,18 +304,22 @@ def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
 def write_joints(chains: Sequence[Chain], shares: Floats | None, P: Floats) -> None:
     """Write the joints of mixtures: of linear chains in one kernel, of others one by one."""
     shares = np.ones((len(P), len(chains))) if shares is None else shares
-    is_linear = [isinstance(chain, LinearChain) for chain in chains]
-    linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-    if linear:
-        bases = np.stack([chain.base for chain in linear], axis=1)
-        mine = shares[:, is_linear] * (len(linear) / len(chains))
-        plan = _plan_joint(tuple(chain.links for chain in linear))
-        for_rows(joint_rows, len(P), bases, mine, plan, into=[P])
+    bases, links, mine, others = [], [], [], []
+    for m, chain in enumerate(chains):
+        if isinstance(chain, LinearChain):
+            bases.append(chain.base)
+            links.append(chain.links)
+            mine.append(m)
+        else:
+            others.append((chain, shares[:, m : m + 1] / len(chains)))
+    if bases:
+        own = shares[:, mine] * (len(mine) / len(chains))
+        plan = _plan_joint(tuple(links))
+        for_rows(joint_rows, len(P), np.stack(bases, axis=1), own, plan, into=[P])
     else:
         P[:] = 0.0
-    for m, chain in enumerate(chains):
-        if not is_linear[m]:
-            P += chain.joint() * shares[:, m : m + 1] / len(chains)
+    for chain, share in others:
+        P += chain.joint() * share
 
 
 class PrefixChain(Chain):

@@ -86,13 +86,15 @@ class DenseBlock(Approximation):
 
     def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         """Profile, mode and expected accuracies of the mode."""
-        values, codes = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
-        for_rows(dense_profile_rows, len(self), self.P, into=[values, codes])
+        n_samples, n_labels = len(self.P), self.n_labels
+        values, codes = np.empty((n_samples, 4)), np.empty(n_samples, dtype=np.int64)
+        for_rows(dense_profile_rows, n_samples, self.P, into=[values, codes])
         top, runner_up, entropy, collision = values.T.copy()
-        profile = Profile.from_values(top, runner_up, entropy, collision, self.n_labels)
-        mode = from_codes(codes, self.n_labels)
-        expected = self._expect(metrics, mode, empty)
-        found = {m.name: Expected.exactly(e) for m, e in zip(metrics, expected, strict=True)}
+        profile = Profile.from_values(top, runner_up, entropy, collision, n_labels)
+        mode, found = from_codes(codes, n_labels), {}
+        if metrics:
+            values_of = zip(metrics, self._expect(metrics, mode, empty), strict=True)
+            found = {metric.name: Expected.exactly(value) for metric, value in values_of}
         return Summary(profile, mode, found)
 
     def mode(self) -> Labelsets:

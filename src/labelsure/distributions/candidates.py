@@ -83,10 +83,11 @@ class Profile:
     collision_error: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
+        n_samples = len(self.log_top)
         defaults = {
-            "method": np.full(len(self), "exact"),
-            "entropy_error": np.zeros(len(self)),
-            "collision_error": np.zeros(len(self)),
+            "method": np.full(n_samples, "exact"),
+            "entropy_error": np.zeros(n_samples),
+            "collision_error": np.zeros(n_samples),
         }
         for name, values in defaults.items():
             if getattr(self, name).size == 0:
@@ -103,7 +104,8 @@ class Profile:
     ) -> Profile:
         """Build an exact profile from plain values instead of logs."""
         entropy = np.asarray(entropy, dtype=np.float64)
-        return cls(log(top), log(runner_up), entropy, log(collision), n_bits)
+        log_top, log_runner_up, log_collision = log(np.stack([top, runner_up, collision]))
+        return cls(log_top, log_runner_up, entropy, log_collision, n_bits)
 
     @classmethod
     def concatenate(cls, profiles: Sequence[Profile], n_bits: float) -> Profile:

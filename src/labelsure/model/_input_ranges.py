@@ -133,10 +133,13 @@ def _read_numbers(X: Any, names: list[str] | None) -> Any:
     table = as_table(X)
     if names is not None:
         frame: pd.DataFrame = table[names]
-        import pandas as pd
+        try:
+            return cast(Floats, frame.to_numpy(np.float64, na_value=np.nan))
+        except (TypeError, ValueError):  # texts, which a pipeline may read itself
+            import pandas as pd
 
-        numbers = frame.apply(pd.to_numeric, errors="coerce")
-        return cast(Floats, numbers.to_numpy(np.float64, na_value=np.nan))
+            numbers = frame.apply(pd.to_numeric, errors="coerce")
+            return cast(Floats, numbers.to_numpy(np.float64, na_value=np.nan))
     values = np.asarray(table)
     is_numeric = values.ndim == 2 and values.dtype.kind in "iuf"
     return values.astype(np.float64, copy=False) if is_numeric else None

@@ -11,12 +11,13 @@ import numpy as np
 
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets
-from labelsure.errors import DataError, InputError
+from labelsure.errors import DataError, InputError, warn
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.reading import check_shape
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
 from labelsure.tables.files import TextFormat, read_table, stack_rows, unknown_column
+from labelsure.tables.fingerprints import FINGERPRINT
 from labelsure.tables.inputs import InputTable
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class TrueLabels:
         What the table is, for messages.
     files
         The file of each row; "" where ids name the rows.
+    fingerprints
+        Fingerprint of each row that is named by its position, where `score` has written it.
     """
 
     labelsets: Labelsets
@@ -59,6 +62,7 @@ class TrueLabels:
     id_column: str | None
     where: str
     files: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
 
     @classmethod
     def read(
@@ -91,7 +95,7 @@ class TrueLabels:
                 f"the input has as well (name it with `id_column`), or a column {ROW!r} with "
                 "positions in the file from 0, as `labelsure score` writes it."
             )
-        places = {ROW, FILE}.difference(model.label_names_ or ()) if by_row else ()
+        places = {ROW, FILE, FINGERPRINT}.difference(model.label_names_ or ()) if by_row else ()
         found = read_truth(
             frame.drop(columns=[*places], errors="ignore"),
             where,
@@ -106,6 +110,7 @@ class TrueLabels:
             return found
         files = ("",) * len(frame)
         if by_row:
+            found = replace(found, fingerprints=_read_fingerprints(frame, where))
             files = _find_files(frame, sources, where)
             found = replace(found, names=_read_positions(frame[ROW], where))
         if len({*zip(found.names, files, strict=True)}) < len(frame):  # type: ignore[arg-type]
@@ -121,6 +126,18 @@ class TrueLabels:
         entry_of = self.names[own].get_indexer_for(names.astype(str))
         places = np.flatnonzero(entry_of >= 0)
         return own[entry_of[places]], places
+
+    def check_fingerprints(self, entries: Indices, found: Sequence[str], source: str) -> None:
+        """Refuse rows of a file that are others than those that were labelled."""
+        for entry, fingerprint in zip(entries, found, strict=True):
+            if self.fingerprints and self.fingerprints[entry] != fingerprint:
+                assert self.names is not None  # rows are named
+                raise DataError(
+                    f"Each row of {self.where} must be the row that was drawn, but row "
+                    f"{self.names[entry]} of {source!r} has another fingerprint: rows were added, "
+                    "dropped or changed since. Use the file as it was scored, or name its rows by "
+                    "ids with `id_column`."
+                )
 
     def check_found(self, entries: Indices, where: str = "the input") -> None:
         """Refuse a truth of rows that are not in the input, or are there twice."""
@@ -246,6 +263,17 @@ def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tupl
                 f"the column {FILE!r} as `labelsure score` does."
             )
     return tuple(found[name][0] for name in given)
+
+
+def _read_fingerprints(frame: pd.DataFrame, where: str) -> tuple[str, ...]:
+    if FINGERPRINT in frame.columns:
+        return tuple(frame[FINGERPRINT].astype(str))
+    warn(
+        f"Rows of {where} are joined by position, which is not checked. Keep the column "
+        f"{FINGERPRINT!r} that `score` writes with an audit, or name rows by ids.",
+        UserWarning,
+    )
+    return ()
 
 
 def _find_file(name: str, sources: list[str]) -> list[str]:
