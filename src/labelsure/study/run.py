@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -25,7 +25,13 @@ import tomli_w
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.code import digest_code
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.processes import TaskFailure, check_jobs, read_versions, watched_workers
+from labelsure._runtime.processes import (
+    TaskFailure,
+    check_jobs,
+    read_versions,
+    run_tasks,
+    watched_workers,
+)
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -43,9 +49,9 @@ from labelsure.estimation.score_table import CELL
 from labelsure.study.analyses import Analyses
 from labelsure.study.cells import Cell, cell_key, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
-from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet, run_parts
+from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet
 
-FOLDERS = ("cells", "cells/_notes", "analyses", "analyses/_notes", "tables", "figures")
+FOLDERS = ("cells", "analyses", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
 DESCRIBED = ("source", "checksum", "n_samples", "n_labels", "n_features")
@@ -54,12 +60,8 @@ DESCRIBED = ("source", "checksum", "n_samples", "n_labels", "n_features")
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
-def _encode(frame: pd.DataFrame) -> bytes:
-    return encode_parquet(pa.Table.from_pandas(frame, preserve_index=False))
-
-
-def _decode(content: bytes) -> pd.DataFrame:
-    return decode_parquet(content).to_pandas()
+def _as_table(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 class RunFolder:
@@ -200,7 +202,7 @@ class RunFolder:
         """Return a table that a finished study writes, or say that there is none."""
         path = self._find(f"{name}.parquet")
         try:
-            return _decode(path.read_bytes())
+            return decode_parquet(path.read_bytes()).to_pandas()
         except Exception as error:  # whatever libraries say of files that are damaged
             raise DataError(
                 f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
@@ -313,14 +315,12 @@ class StudyRun:
         digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
         key, name = digest.hexdigest(), "mixture_replicates.parquet"
         store = PartStore(self.folder / "analyses")
-        with suppress(DataError, OSError, ValueError):  # damaged
-            notes = store.find(name, key)
-            if notes is not None:
-                replicates = _decode(store.read(name, notes))
-                return Analyses(self.scores, self.features, self.plan, replicates=replicates)
+        if store.find(name, key) is not None:
+            replicates = store.read(name).to_pandas()
+            return Analyses(self.scores, self.features, self.plan, replicates=replicates)
         analyses = Analyses(self.scores, self.features, self.plan, n_jobs=n_jobs)
         make_folder(self.folder / "analyses", "The run folder")
-        store.write(name, _encode(analyses.replicates), {"key": key})
+        store.write(name, _as_table(analyses.replicates), key, {})
         return analyses
 
 
@@ -421,11 +421,6 @@ def _compute(
     failures: dict[str, dict[str, str]] = {}
     n_kept = 0
 
-    def keep(name: str, notes: dict[str, Any]) -> bool:
-        with suppress(DataError, OSError, ValueError):  # damaged
-            frames[cells[name]] = _decode(store.read(name, notes))
-        return cells[name] in frames
-
     def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
         # Twice as many threads as cores: the last long cells leave no core of others idle.
         n_workers = min(n_jobs, max(len(names), 1))
@@ -435,9 +430,20 @@ def _compute(
         missing = [cells[name] for name in names]
         return [(cell, plan, sets[cell.dataset], threads, os.getpid()) for cell in missing]
 
-    for name, outcome, is_kept in run_parts(
-        store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
-    ):
+    def run_cells() -> Iterator[tuple[str, Any, bool]]:
+        missing = []
+        for name, key in keys.items():
+            notes = store.find(name, key)
+            if notes is None:
+                missing.append(name)
+            else:
+                frames[cells[name]] = store.read(name).to_pandas()
+                yield name, notes, True
+        tasks, settings = make_tasks(missing), {"n_jobs": n_jobs, "scheduler": scheduler}
+        for place, found in run_tasks(_try_cell, tasks, **settings):  # type: ignore[arg-type]
+            yield missing[place], found, False
+
+    for name, outcome, is_kept in run_cells():
         cell, state, message = cells[name], "kept", ""
         if is_kept:
             n_kept, notes = n_kept + 1, outcome
@@ -448,7 +454,7 @@ def _compute(
             result, notes = outcome
             if isinstance(result, pd.DataFrame):
                 state, frames[cell] = "done", result
-                notes = store.write(name, _encode(result), {"key": keys[name], **notes})
+                store.write(name, _as_table(result), keys[name], notes)
             else:
                 state, message, failures[cell.name] = "failed", result["message"], result
                 folder.manifest["failed"] = sorted(failures)
@@ -462,7 +468,7 @@ def _compute(
     scores = pd.concat(scored, ignore_index=True) if scored else pd.DataFrame()
     features = feature_rows(plan, sets)
     for name, frame in (("scores", scores), ("features", features)):
-        PartStore(folder.path).put(f"{name}.parquet", _encode(frame))
+        PartStore(folder.path).put(f"{name}.parquet", encode_parquet(_as_table(frame)))
     return StudyRun(plan, folder.path, scores, features, failures, len(frames) - n_kept, n_kept)
 
 
