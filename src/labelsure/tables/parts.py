@@ -212,6 +212,16 @@ class ScoredParts(PartStore):
             self.remove(name)
         self.put(MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
 
+    def replace_by(self, other: ScoredParts) -> None:
+        """Take the finished parts of another folder, which is removed, in place of the own ones."""
+        folder, source = Path(self.place), Path(other.place)
+        with storage.hold_folder(folder, "the folder of the parts"):
+            self._clear()
+            folder.mkdir(exist_ok=True)
+            for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
+                path.replace(folder / path.name)
+        source.rmdir()
+
     def _clear(self) -> None:
         """Remove the folder with all that a run writes into it, and nothing else."""
         folder = Path(self.place)

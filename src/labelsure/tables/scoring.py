@@ -906,6 +906,10 @@ def score_files(
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
+        replaced = None
+        if overwrite and not suffix and not store.is_remote and store.find_change(manifest):
+            # Old predictions stay until the new ones are finished.
+            replaced, store = store, ScoredParts(f"{store.place}.new", keeps_parts=True)
         if suffix and not is_piped:
             is_begun = store.find_change(manifest) == ""
             noted = finished.find(overwrite=overwrite or is_begun)
@@ -978,6 +982,8 @@ def score_files(
     )
     if suffix and not is_piped:
         finished.note(asdict(run))
+    if replaced is not None:
+        replaced.replace_by(store)
     return run
 
 
