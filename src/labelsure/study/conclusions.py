@@ -163,7 +163,7 @@ class Conclusion:
 
     @property
     def stable(self) -> str:
-        """Stability of all claims: "no" if one is not stable, else "one split" if one has one split."""
+        """Stability of all claims: "no" if one is not stable, "one split" if one rests on that."""
         answers = {claim.stable for claim in self.claims}
         return next((answer for answer in (NO, ONE_SPLIT) if answer in answers), YES)
 
