@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 @contextmanager
 def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], ProgressBar]]:
     """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
-    from labelsure.errors import ShiftWarning, hold_warnings
+    from labelsure.errors import ShiftWarning, record_warnings
 
     with (
-        hold_warnings(ShiftWarning),  # a shift is part of the summary
+        record_warnings(ShiftWarning),  # a shift is part of the summary
         print_notes(quiet),
         ProgressBar("rows", quiet=quiet, logs=True) as bar,
         TemporaryDirectory() as folder,
