@@ -29,8 +29,8 @@ from labelsure.guarantees._policy import (
     check_known_groups,
     fit_by_group,
 )
-from labelsure.labelsets.label_names import refuse_other_labels
-from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.label_names import check_same_labels
+from labelsure.labelsets.names import ParsedLabelsets
 from labelsure.labelsets.reading import OPEN
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.clusters import first_rows, read_clusters
@@ -425,7 +425,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             raise InputError("A region needs at least one labelled row, got none.")
         label_names = source.label_names
         if label_names is None and not isinstance(Y_true, np.ndarray):
-            label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
+            label_names = ParsedLabelsets.read(Y_true, "Y_true").label_names
         self.label_names_, self.n_labels_ = label_names, source.n_labels
         values = self._score(source, truth)
         codes = np.arange(len(source))
@@ -472,7 +472,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         """
         check_is_fitted(self)
         source = self._source(dist)
-        refuse_other_labels(
+        check_same_labels(
             source.label_names,
             source.n_labels,
             self.label_names_,
