@@ -237,7 +237,7 @@ def _are_bits(labels: list[Any]) -> bool:
 
 
 def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
-    """Votes of one instance, and counts of its other answers. Raises ValueError if there is none."""
+    """Votes of one instance, and counts of other answers. Raises ValueError if it has no vote."""
     answers = parse_cell(value)
     if not isinstance(answers, list):
         raise ValueError(f"it must have a list of answers, got {show_value(value)}")

@@ -34,8 +34,8 @@ from labelsure.labelsets.answers import (
     find_pairs,
     pair_lists,
     parse_cell,
-    read_votes_of_cell,
     read_score,
+    read_votes_of_cell,
     scores_by_name,
     show_value,
 )
