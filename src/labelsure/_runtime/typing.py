@@ -20,13 +20,13 @@ Labelsets = NDArray[np.int8]
 `scipy.sparse.csr_array` of ones, which is no array to mypy: `labelsets` has functions of both."""
 
 Rows = slice | Indices
-"""What picks some instances of a batch."""
+"""Selector of some instances of a batch."""
 
 Names = Iterable[Any] | None
-"""Names of labels as users give them; None where labels have none."""
+"""Label names as passed by users; None where labels have none."""
 
 LabelNames = tuple[str, ...] | None
-"""Names of labels as the library keeps them; None where labels have none."""
+"""Checked label names; None where labels have none."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 AnyPath = str | PathLike[str]

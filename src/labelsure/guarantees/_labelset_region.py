@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
-from labelsure._runtime.notebook import ShownBySentence
+from labelsure._runtime.notebook import SentenceMixin
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -322,7 +322,7 @@ def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
     return SmoothedTable(votes, rest, share)
 
 
-class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
+class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     """Conformal prediction sets: labels that are certain and possible, with a stated coverage.
 
     With a `coverage`, labels are closed (certain or ruled out) where they can be, so that with at
