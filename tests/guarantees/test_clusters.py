@@ -141,9 +141,9 @@ def test_groups_and_clusters_together():
     rng = np.random.default_rng(0)
     score, accuracy, clusters = draw("equal", 100, rng)
     groups = np.where(rng.uniform(size=2000) < 0.5, "a", "b")
-    policy = AcceptPolicy(0.6, max_cluster_size=10)
+    policy = ls.ByGroup(AcceptPolicy(0.6, max_cluster_size=10))
     policy.fit(score, accuracy, groups, clusters=clusters)
-    for name, part in policy.policies_.items():
+    for name, part in policy.parts_.items():
         own = groups == name
         alone = AcceptPolicy(0.6, max_cluster_size=10)
         alone.fit(score[own], accuracy[own], clusters=clusters[own])
@@ -166,8 +166,9 @@ def test_regions_use_one_row_of_each_cluster(score):
     by_row = ls.LabelsetRegion(0.8, score=score).fit(dist, Y)
     assert every.threshold_ == by_row.threshold_
     groups = np.where(clusters % 2, "a", "b")
-    by_group = ls.LabelsetRegion(0.8, score=score).fit(dist, Y, groups, clusters=clusters)
-    assert [part.n_samples_ for part in by_group.regions_.values()] == [30, 30]
+    by_group = ls.ByGroup(ls.LabelsetRegion(0.8, score=score))
+    by_group.fit(dist, Y, groups, clusters=clusters)
+    assert [part.n_samples_ for part in by_group.parts_.values()] == [30, 30]
 
 
 def test_students_test_of_clusters_needs_no_bound_on_their_size():

@@ -3,6 +3,7 @@
 May depend on `estimation` and what is below it.
 """
 
+from labelsure.guarantees._by_group import ByGroup
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, ListedLabelsets, RegionLabelsets
 from labelsure.guarantees._policy import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
@@ -10,6 +11,7 @@ from labelsure.guarantees._policy import AcceptCurve, AcceptPolicy, TargetWarnin
 __all__ = [
     "AcceptCurve",
     "AcceptPolicy",
+    "ByGroup",
     "LabelThresholds",
     "LabelsetRegion",
     "ListedLabelsets",

@@ -37,6 +37,7 @@ _TYPES_BY_MODULE = {
     "estimation._label_estimates": "LabelCalibration",
     "estimation._label_shift": "DensityRatios",
     "estimation.score_table": "ScoreTable",
+    "guarantees._by_group": "ByGroup",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
