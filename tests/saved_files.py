@@ -154,7 +154,7 @@ def fitted(kind):
 def answers(model):
     """What a model says, to be compared to the last bit."""
     if isinstance(model, ls.AcceptPolicy):
-        return [model.accept(np.linspace(0, 1, 101)), model.path().to_numpy()]
+        return [model.accept(np.linspace(0, 1, 101)), model.path().to_frame().to_numpy()]
     if isinstance(model, ls.AccuracyEstimator):
         return [model.predict(ls.IndependentLabels(P)), model.reference_.mean]
     if isinstance(model, ls.LabelsetRegion):

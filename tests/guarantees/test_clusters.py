@@ -56,7 +56,7 @@ def test_clusters_of_one_row_areindependent_rows(outcome, setting):
     )
     for name in ("threshold_", "share_", "bound_", "message_", "n_samples_"):
         np.testing.assert_equal(getattr(alone, name), getattr(clustered, name))
-    assert alone.path().equals(clustered.path())
+    assert alone.path().to_frame().equals(clustered.path().to_frame())
 
 
 @pytest.mark.parametrize("kind", ["equal", "unequal", "harder"])
@@ -84,7 +84,7 @@ def test_bounds_of_a_path_hold(kind):
     for _ in range(60):
         policy = AcceptPolicy(0.5, grid=grid, max_cluster_size=size, confidence=0.9)
         score, accuracy, clusters = draw(kind, 100, rng)
-        path = policy.fit(score, accuracy, clusters=clusters).path()
+        path = policy.fit(score, accuracy, clusters=clusters).path().to_frame()
         failed += any(path["bound"] > path["threshold"].map(true))
         gaps.append(true[0.0] - path["bound"].iloc[-1])
     assert failed <= binom.ppf(0.999, 60, 0.1)
@@ -100,7 +100,7 @@ def test_a_target_below_the_mean_is_reached():
     assert policies[0].reached_
     said = "n = 4,000 in 200 clusters, which count with up to 20 rows"
     assert said in policies[0].message_
-    assert policies[0].path()["threshold"].tolist() == [k / 10 for k in range(9, -1, -1)]
+    assert policies[0].path().threshold.tolist() == [k / 10 for k in range(9, -1, -1)]
 
 
 def test_large_clusters_count_with_some_random_rows():

@@ -184,7 +184,7 @@ def test_all_bounds_of_a_path_hold_at_once(outcome, digits, grid):
         if outcome == "bounded":
             value = (value + 0.8 - 0.6 * score) / 2
         policy = AcceptPolicy(0.9, confidence=level, outcome=outcome, grid=grid)
-        path = policy.fit(score, value).path()
+        path = policy.fit(score, value).path().to_frame()
         true = means[everything.searchsorted(path["threshold"])]
         n_failed += bool((path["bound"].to_numpy() > true).any())
         gaps.append(true[-1] - path["bound"].iloc[-1])

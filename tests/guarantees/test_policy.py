@@ -138,7 +138,7 @@ def test_says_when_too_few_have_such_scores():
 def test_a_path_is_that_of_the_loop(pairs, grid):
     policy = AcceptPolicy(0.8, outcome="binary", grid=grid).fit(*zip(*pairs, strict=True))
     expected = oracles.accept_path(pairs, grid, 0.05)
-    np.testing.assert_allclose(policy.path(), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(policy.path().to_frame(), expected, rtol=0, atol=1e-9)
 
 
 def test_a_path_of_nothing():
@@ -159,7 +159,7 @@ def test_saved_and_loaded(scored, settings, grid, tmp_path):
         np.testing.assert_array_equal(loaded.get_params()[name], value)
     for name in ("threshold_", "share_", "message_"):
         assert getattr(loaded, name) == getattr(policy, name)
-    assert loaded.path().equals(policy.path())
+    assert loaded.path().to_frame().equals(policy.path().to_frame())
     np.testing.assert_array_equal(loaded.accept(scored[0]), policy.accept(scored[0]))
 
 
@@ -283,7 +283,7 @@ def test_each_group_has_the_policy_of_its_own_instances(scored):
         np.testing.assert_array_equal(accepted[mine], alone.accept(score[mine]))
         assert f"Group {name!r}: {alone.message_}" in str(policy)
         n_accepted += alone.accept(score[mine]).sum()
-        assert policy.parts_[name].path().equals(alone.path())
+        assert policy.parts_[name].path().to_frame().equals(alone.path().to_frame())
     assert policy.share_ == pytest.approx(n_accepted / 3000)
     assert policy.reached_
 

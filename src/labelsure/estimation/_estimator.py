@@ -44,10 +44,11 @@ from labelsure.estimation._importance_weights import weigh_by_inputs, weighted_i
 from labelsure.estimation._label_estimates import (
     LabelBatch,
     LabelCalibration,
+    LabelEstimates,
     check_label_metric,
     check_labels_are_known,
 )
-from labelsure.estimation._label_shift import DensityRatios
+from labelsure.estimation._label_shift import DensityRatios, PrevalenceEstimates
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
@@ -553,7 +554,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         level: float = 0.95,
         Y_true: Any = None,
         rows: Any = None,
-    ) -> pd.DataFrame:
+    ) -> LabelEstimates:
         """Return precision, recall and F1 of each label in a batch that nobody has labelled.
 
         With labels of some rows, drawn at random, the batch may differ from the calibration set.
@@ -571,9 +572,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
-            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
+        LabelEstimates
+            `n_predicted` of each label, and estimated `n_true`, `precision`, `recall` and `f1`,
+            with intervals from `_low` to `_high`; `to_frame()` is a table. 0/0 counts as `empty`.
         """
         self._fitted_model()
         batch = self._read_labels(dist, Y_pred, Y_true, rows)
@@ -581,7 +582,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def estimate_prevalence(
         self, dist: LabelsetDistribution, *, level: float = 0.95
-    ) -> pd.DataFrame:
+    ) -> PrevalenceEstimates:
         """Return how often each label is true in a batch that nobody has labelled.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
@@ -596,9 +597,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
-            batch with an interval from `low` to `high`.
+        PrevalenceEstimates
+            Of each label the prevalence on the `calibration` set, and `prevalence` in the batch
+            with an interval from `low` to `high`; `to_frame()` is a table.
 
         Notes
         -----

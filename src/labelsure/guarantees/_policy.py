@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
-from labelsure._runtime.notebook import ShownBySentence, count, make_html
+from labelsure._runtime.notebook import ColumnResult, ShownBySentence, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
-from labelsure._runtime.typing import Floats, Indices, Mask
+from labelsure._runtime.typing import Floats, Indices, Integers, Mask
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import align_rows, read_vector
@@ -404,7 +404,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """Whether some threshold is proved to reach the target."""
         return math.isfinite(self.threshold_)
 
-    def path(self) -> pd.DataFrame:
+    def path(self) -> AcceptPath:
         """Return thresholds with lower bounds that hold together: choose any row after looking.
 
         Without a `grid` the thresholds accept the most confident 10%, 20%, ..., 100% of the
@@ -415,10 +415,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
         Returns
         -------
-        pandas.DataFrame
-            With the columns `threshold` (accept scores of at least this), `share` (of the
-            calibration set), `mean` (accuracy of these; missing if there are none) and `bound`
-            (lower confidence bound on the mean accuracy of new predictions that it accepts).
+        AcceptPath
+            Arrays with one entry for each threshold, and `to_frame`.
 
         Notes
         -----
@@ -432,14 +430,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         >>> score = rng.uniform(size=2000)
         >>> accuracy = (rng.uniform(size=2000) < score).astype(float)
         >>> policy = AcceptPolicy(target=0.8, outcome="binary").fit(score, accuracy)
-        >>> policy.path().round(2).iloc[[1, 4, 9]]
+        >>> policy.path().to_frame().round(2).iloc[[1, 4, 9]]
            threshold  share  mean  bound
         1        0.8    0.2  0.93   0.89
         4        0.5    0.5  0.75   0.72
         9       -inf    1.0  0.50   0.47
         """
-        import pandas as pd
-
         check_is_fitted(self)
         if self.n_samples_ == 0:
             raise InputError("A path needs at least one labelled row, got none.")
@@ -451,13 +447,16 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             ranked = np.sort(self.scores_)[::-1]
             ranks = self.n_samples_ * np.arange(1, N_SHARES) // N_SHARES
             thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
-        error, rows = (1 - self.confidence) / len(thresholds), []
-        for threshold in np.unique(thresholds)[::-1]:
-            is_accepted = self.scores_ >= threshold
-            values = self.accuracies_[is_accepted]
-            share, mean = values.size / self.n_samples_, values.mean() if values.size else np.nan
-            rows.append((threshold, share, mean, self._calibration.bound(is_accepted, error)))
-        return pd.DataFrame(rows, columns=["threshold", "share", "mean", "bound"])
+        error, calibration = (1 - self.confidence) / len(thresholds), self._calibration
+        thresholds = np.unique(thresholds)[::-1]
+        accepted = [self.scores_ >= threshold for threshold in thresholds]
+        values = [self.accuracies_[rows] for rows in accepted]
+        return AcceptPath(
+            thresholds,
+            np.array([rows.mean() for rows in accepted]),
+            np.array([some.mean() if some.size else np.nan for some in values]),
+            np.array([calibration.bound(rows, error) for rows in accepted]),
+        )
 
     def check_parameters(self) -> None:
         """Raise an `InputError` if the policy cannot be fitted with these parameters."""
@@ -618,19 +617,52 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptPath(ColumnResult):
+    """Thresholds of a policy with lower bounds that hold together: choose any after looking.
+
+    Parameters
+    ----------
+    threshold
+        (k,) thresholds, the highest first: accept scores of at least this.
+    share
+        (k,) share of the calibration set that each accepts.
+    mean
+        (k,) mean accuracy of these rows; missing without rows.
+    bound
+        (k,) lower confidence bound on the mean accuracy of new predictions that it accepts.
+    """
+
+    threshold: Floats
+    share: Floats
+    mean: Floats
+    bound: Floats
+
+    def __str__(self) -> str:
+        best = int(np.argmax(self.bound))
+        return (
+            f"{count(len(self.threshold), 'threshold')} with lower bounds that hold together; the "
+            f"highest is {self.bound[best]:.3f}, with {self.share[best]:.1%} accepted."
+        )
+
+
 N_SHOWN = 10  # rows in a notebook, from the first to the last
 
 
-@dataclass(frozen=True, eq=False)
-class AcceptCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptCurve(ColumnResult):
     """The mean accuracy of what is accepted, from the most confident prediction on.
 
     Parameters
     ----------
-    table
-        One row for each distinct score, the highest first: `threshold` (accept scores of at least
-        this), `n_accepted`, `share` (of all), `accuracy` (mean over the accepted),
-        `spread` (their standard deviation) and `area` (the curve's mean up to this share).
+    threshold
+        (k,) distinct scores, the highest first: accept scores of at least this.
+    n_accepted, share
+        (k,) how many of the rows each accepts, and which part of them.
+    accuracy, spread
+        (k,) mean and standard deviation of the accuracies of accepted rows.
+    areas
+        (k,) mean of the curve up to each share.
 
     Examples
     --------
@@ -640,12 +672,17 @@ class AcceptCurve:
     0.708
     """
 
-    table: pd.DataFrame
+    threshold: Floats
+    n_accepted: Integers
+    share: Floats
+    accuracy: Floats
+    spread: Floats
+    areas: Floats
 
     @property
     def area(self) -> float:
         """The area under the whole curve: the higher, the better the order; NaN if it is empty."""
-        return float(self.table["area"].iloc[-1]) if len(self.table) else float("nan")
+        return float(self.areas[-1]) if len(self.areas) else float("nan")
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return between what each mean accuracy lies, (low, high), one for each row.
@@ -657,10 +694,7 @@ class AcceptCurve:
         level
             How often such an interval covers (Wilson's, with the variance that is there).
         """
-        table = self.table
-        return wilson_interval(
-            table["accuracy"], table["spread"], table["n_accepted"], check_level(level)
-        )
+        return wilson_interval(self.accuracy, self.spread, self.n_accepted, check_level(level))
 
     def plot(
         self,
@@ -687,9 +721,9 @@ class AcceptCurve:
         level
             How often the band covers a mean.
         """
-        shown = "nothing to accept" if self.table.empty else f"area {self.area:.3f}"
+        shown = f"area {self.area:.3f}" if len(self.areas) else "nothing to accept"
         return plot_accept_curve(
-            self.table,
+            self.to_frame(),
             self.interval(level),
             label=shown if label is None else label,
             interval_label=f"{level:.0%} interval of the mean",
@@ -697,13 +731,17 @@ class AcceptCurve:
             ax=ax,
         )
 
+    def __str__(self) -> str:
+        if not len(self.areas):
+            return "An acceptance curve of no rows."
+        n_samples = count(int(self.n_accepted[-1]), "row")
+        return f"Area under the acceptance curve {self.area:.3f} ({n_samples})."
+
     def _repr_html_(self) -> str:
-        if self.table.empty:
-            return make_html("An acceptance curve of no rows.")
-        last = len(self.table) - 1
-        some = self.table.iloc[np.unique(np.linspace(0, last, N_SHOWN).round().astype(int))]
-        n_samples = count(int(self.table["n_accepted"].iloc[-1]), "row")
-        return make_html(f"Area under the acceptance curve {self.area:.3f} ({n_samples}).", some)
+        if not len(self.areas):
+            return make_html(str(self))
+        shown = np.linspace(0, len(self.areas) - 1, N_SHOWN).round().astype(int)
+        return make_html(str(self), self.to_frame().iloc[np.unique(shown)])
 
 
 def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
@@ -723,7 +761,8 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     Returns
     -------
     AcceptCurve
-        With a `table`, the `area` under the curve, and `plot`.
+        Arrays with one entry for each distinct score, the `area` under the curve, `to_frame` and
+        `plot`.
 
     See Also
     --------
@@ -737,14 +776,12 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
 
     Examples
     --------
-    >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).table.round(3)
-       threshold  n_accepted  share  accuracy  spread   area
+    >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).to_frame().round(3)
+       threshold  n_accepted  share  accuracy  spread  areas
     0        0.9           1   0.25     1.000   0.000  1.000
     1        0.5           3   0.75     0.667   0.471  0.778
     2        0.1           4   1.00     0.500   0.500  0.708
     """
-    import pandas as pd
-
     score, accuracy = read_scored(score, accuracy)
     order = np.argsort(-score, kind="stable")
     ranked, total = score[order], np.cumsum(accuracy[order])
@@ -755,14 +792,10 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     variances = np.maximum(squares[last] / n_accepted - means**2, 0.0)  # rounding goes below 0
     sizes = np.diff(n_accepted, prepend=0)
     return AcceptCurve(
-        pd.DataFrame(
-            {
-                "threshold": ranked[last],
-                "n_accepted": n_accepted,
-                "share": n_accepted / max(len(score), 1),
-                "accuracy": means,
-                "spread": np.sqrt(variances),
-                "area": np.cumsum(sizes * means) / n_accepted,
-            }
-        )
+        threshold=ranked[last],
+        n_accepted=n_accepted,
+        share=n_accepted / max(len(score), 1),
+        accuracy=means,
+        spread=np.sqrt(variances),
+        areas=np.cumsum(sizes * means) / n_accepted,
     )

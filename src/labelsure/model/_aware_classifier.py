@@ -51,10 +51,10 @@ from labelsure.model._training_data import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labelsure._runtime.pages import Page
-    from labelsure.estimation.monitoring import MonitorTable
+    from labelsure.estimation._label_estimates import LabelEstimates
+    from labelsure.estimation._label_shift import PrevalenceEstimates
+    from labelsure.estimation.monitoring import MonitorResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -553,7 +553,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorTable:
+    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorResult:
         """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
         Parameters
@@ -567,9 +567,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        MonitorTable
-            A DataFrame with one row per chunk: estimated accuracy, p-value and `alert`; `report()`
-            is a page for people.
+        MonitorResult
+            Estimated accuracy, p-value and `alert` of each chunk; `to_frame()` is a table,
+            `report()` a page for people.
 
         See Also
         --------
@@ -586,7 +586,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             }
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
-    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> PrevalenceEstimates:
         """Return how often each label is true in a batch that nobody has labelled.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
@@ -601,9 +601,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
-            batch with an interval from `low` to `high`.
+        PrevalenceEstimates
+            Of each label the prevalence on the `calibration` set, and `prevalence` in the batch
+            with an interval from `low` to `high`; `to_frame()` is a table.
         """
         level = self.confidence if level is None else level
         dist = self.predict_distribution(X)
@@ -618,7 +618,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         level: float | None = None,
         Y_true: Any = None,
         rows: Any = None,
-    ) -> pd.DataFrame:
+    ) -> LabelEstimates:
         """Estimate precision, recall and F1 of each label in a batch that nobody has labelled.
 
         Parameters
@@ -637,9 +637,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        pandas.DataFrame
-            One row per label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
-            `f1`, each with an interval from `_low` to `_high`. 0/0 counts as `empty`.
+        LabelEstimates
+            `n_predicted` of each label, and estimated `n_true`, `precision`, `recall` and `f1`,
+            with intervals from `_low` to `_high`; `to_frame()` is a table. 0/0 counts as `empty`.
         """
         level = self.confidence if level is None else level
         found = self._predict(X, Y_pred, of_any_system=Y_true is not None)

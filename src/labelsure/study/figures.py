@@ -175,7 +175,7 @@ def accepted_curves(analyses: Analyses, *, least: int = FEW) -> pd.DataFrame:
         for name in settings.rank_candidates:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
-            curve = accept_curve(ranks[kept], accuracy[kept]).table
+            curve = accept_curve(ranks[kept], accuracy[kept]).to_frame()
             curve = curve.loc[curve["n_accepted"] >= least, ["share", "n_accepted", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.estimation._estimator import AccuracyEstimator
-    from labelsure.estimation.monitoring import MonitorTable
+    from labelsure.estimation.monitoring import MonitorResult
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_report import PageBatch
 
@@ -606,7 +606,7 @@ def monitor_files(
     encoding: str | None = None,
     trust: Iterable[str] = (),
     overwrite: bool = False,
-) -> MonitorTable:
+) -> MonitorResult:
     """Monitor the rows of files by the calendar, or file by file.
 
     Chunks are periods of a frequency such as "W-MON" (default) or "MS" of the dates in column
