@@ -41,7 +41,7 @@ def test_the_estimate_is_where_the_em_algorithm_ends():
 def test_the_interval_of_a_known_ratio_is_that_of_the_likelihood():
     batch, _ = draw(200, [0.6, 0.3, 0.2], np.random.default_rng(1))
     known = replace(ESTIMATOR.density_ratios_, covariances=np.zeros((3, 3)))
-    table = known.estimate(batch.marginals(), 0.95)
+    table = known.estimate(batch.marginals(), 0.95).to_frame()
     for j, name in enumerate(NAMES):
         line, before = oracles.fit_line(DIST.marginals()[:, j], Y[:, j]), known.prevalence[j]
         found = table.loc[name, "prevalence"]
