@@ -240,6 +240,12 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
+    "ByGroup.fit": lambda Y, named: (
+        ls.ByGroup(ls.LabelsetRegion(0.8))
+        .fit(dist_of(named), Y, np.full(len(dist_of(named)), "a"))
+        .parts_["a"]
+        .threshold_
+    ),
     "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).threshold_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
