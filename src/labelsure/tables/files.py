@@ -981,7 +981,7 @@ def read_chunks(file: TableFile, columns: Sequence[str] | None = None) -> Iterat
     ...     _ = path.write_text("wind,rain\n3,1\n5\n4,1\n")
     ...     (file,) = list_files(path)
     ...     (chunk,) = read_chunks(file)
-    >>> frame, bad = chunk.read()
+    ...     frame, bad = chunk.read()
     >>> frame
       wind rain
     0    3    1
