@@ -12,6 +12,17 @@ def csv_rows(text, delimiter):
     return header, rows
 
 
+def csv_lines(text, delimiter):
+    """The line in which each row begins, from 1, the header not among them."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    lines, before = [], 0
+    for row in reader:
+        if row:
+            lines.append(before + 1)
+        before = reader.line_num
+    return lines[1:]
+
+
 def json_rows(text):
     """What each line holds that is not empty."""
     return [json.loads(line) for line in text.splitlines() if line]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
 from labelsure.study.plan import load_plan
-from labelsure.tables.files import list_slices
+from labelsure.tables.files import read_table
 
 COMMANDS = {
     "score": ("score m.labelsure in.csv --jobs 1 --out out.csv", "--top 1"),
@@ -104,7 +105,7 @@ def test_notes_of_outputs_are_no_inputs(folder):
     (folder / "made").mkdir()
     assert main(["score", "m.labelsure", "in.csv", "--jobs", "1", "--out", "made/out.csv"]) == 0
     assert (folder / "made" / ".out.csv.labelsure.json").is_file()
-    assert [slice_.n_rows for slice_ in list_slices(folder / "made")] == [20]
+    assert len(read_table(folder / "made")) == 20
 
 
 def test_a_study_of_another_plan(tmp_path, capsys, monkeypatch):
@@ -128,3 +129,25 @@ def test_a_study_of_another_plan(tmp_path, capsys, monkeypatch):
     assert "holds a run of other settings (seed)" in capsys.readouterr().err
     assert main([*words, "--repeats", "2", "--overwrite"]) == 0
     assert "4 computed, 0 kept" in capsys.readouterr().out
+
+
+def test_a_failed_overwrite_keeps_the_old_predictions(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_model().save("m")
+    rows = make_rows(60)
+    rows.to_csv("new.csv", index=False)
+    rows[:40].to_csv("good.csv", index=False)
+    rows.astype(str).assign(c="soon").to_csv("bad.csv", index=False)
+    words = ["--out", "folder", "--jobs", "1"]
+    assert main(["score", "m", "new.csv", *words]) == 0
+    before = {path.name: path.read_bytes() for path in Path("folder").glob("part-*")}
+    assert main(["score", "m", "bad.csv", *words, "--overwrite"]) == 2
+    assert {path.name: path.read_bytes() for path in Path("folder").glob("part-*")} == before
+    assert not Path("folder.new").exists()
+    assert main(["score", "m", "new.csv", *words]) == 0  # still finished
+    assert "Nothing to do" in capsys.readouterr().out
+    assert main(["score", "m", "good.csv", *words, "--overwrite"]) == 0
+    assert len(pd.read_parquet("folder")) == 40
+    assert not Path("folder.new").exists()
+    assert main(["score", "m", "good.csv", *words]) == 0
+    assert "Nothing to do" in capsys.readouterr().out

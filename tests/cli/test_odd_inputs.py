@@ -14,7 +14,7 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure.cli._app import main
-from labelsure.tables.files import list_slices
+from labelsure.tables.files import list_files
 
 N_ROWS = 40
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
@@ -195,7 +195,7 @@ def test_sources_of_rows(folder):
         (folder / name).write_text("x\n1\n")
 
     def sources(*inputs):
-        return [slice_.file.source for slice_ in list_slices([folder / name for name in inputs])]
+        return [file.source for file in list_files([folder / name for name in inputs])]
 
     assert sources("one/a.csv") == ["a.csv"]
     assert sources("one") == ["one/a.csv", "one/sub/b.csv"]

@@ -119,7 +119,7 @@ def test_a_folder_is_replaced_on_request_but_for_what_is_not_ours(folder):
     run = score_files("m", "other.csv", "parts", n_jobs=1, overwrite=True)
     assert run.n_kept == 1  # what was finished when it was interrupted
     assert run.out == "parts"
-    assert len(pd.read_parquet(folder / "parts" / "part-00000.parquet")) == 7
+    assert len(pd.read_parquet(folder / "parts" / "part-00000-00000.parquet")) == 7
     assert (folder / "parts" / "readme.txt").read_text() == "mine"
 
 

@@ -191,3 +191,19 @@ def test_wrong_settings(run, words, message):
 def test_calendar_options_need_a_column_of_dates(run):
     code, _, err = run("monitor", "week", "--every", "D", "--out", "page.html")
     assert (code, "`--every` and `--time-format` must come with `--time`" in err) == (2, True)
+
+
+def test_train_counts_groups_of_dependent_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = make_rows(200)
+    events = [f"e{i // 4}" for i in range(200)]
+    rows = rows.assign(odd=rows.index % 2, big=(rows["a"] > 0).astype(int), event=events)
+    rows.to_csv("t.csv", index=False)
+    words = ["train", "t.csv", "--labels", "odd,big", "--classifier", "br", "--id", "id"]
+    assert main([*words, "--groups", "event", "--out", "m.labelsure"]) == 0
+    assert "unused column (event)" in capsys.readouterr().out
+    model = ls.load("m.labelsure")
+    assert model.accuracy_estimator_.scatter_.n_clusters < len(
+        model.accuracy_estimator_.calibration_
+    )
+    assert main([*words, "--groups", "none", "--out", "n.labelsure"]) == 2

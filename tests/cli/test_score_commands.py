@@ -117,14 +117,14 @@ def test_a_separator_that_csv_cannot_have(run, sep):
 
 
 def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
-    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 10)
+    monkeypatch.setattr("labelsure.tables.files.CHUNK_ROWS", 10)
     code, out, err = run("score", "bad.csv", "--out", "out.csv")
     lines = err.splitlines()
     assert (code, out) == (2, "")
     assert re.match(
         r"labelsure: Row 0 of '.*bad.csv' .* Or set such rows aside with `--bad-rows`", lines[-1]
     )
-    assert lines[-1].endswith("4 of 5 parts are kept.")
+    assert lines[-1].endswith("4 finished parts are kept.")
     words = ["--bad-rows", "bad.jsonl"]
     code, out, err = run("score", "bad.csv", "--out", "out.csv", *words)
     assert (code, err) == (0, "")

@@ -101,7 +101,7 @@ def test_a_page_of_parts_tests_a_sample_of_all_of_them(model):
 
 def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 40)
+    monkeypatch.setattr("labelsure.tables.files.CHUNK_ROWS", 40)
     model.save("m.labelsure")
     pd.concat([USUAL, MOVED], ignore_index=True).to_csv("new.csv", index=False)
     with pytest.warns(ls.ShiftWarning) as caught:
@@ -121,7 +121,7 @@ def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, mo
 
 def test_a_run_that_goes_on_tests_the_rows_of_both(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 100)
+    monkeypatch.setattr("labelsure.tables.files.CHUNK_ROWS", 100)
     model.save("m.labelsure")
     rows = pd.concat([MOVED, USUAL], ignore_index=True)
     rows["a"] = rows["a"].astype(object)

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 
 import labelsure as ls
 from labelsure.estimation._accuracy_model import LabelsetFrequencies
+from labelsure.model import _calibration
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 20))
@@ -246,3 +247,20 @@ def test_auto_leaves_a_recalibrated_classifier_alone():
     for cv in (3, 0.4):
         model = ls.AccuracyAwareClassifier(inner, "jaccard", cv=cv, random_state=0).fit(X, Y)
         assert model.recalibration_ is None
+
+
+def test_a_recalibration_that_costs_accuracy_is_not_kept_and_says_why(monkeypatch):
+    """Overconfident marginals, whose likelihood recalibration raises; accuracies are made up."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(400, 3))
+    truth = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(int)
+    P = 1 / (1 + np.exp(-4 * logits))
+    model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), "f1", random_state=0)
+    assert model.fit(P, truth).recalibration_.is_kept_
+    values = iter([np.full(200, 0.6), np.full(200, 0.5)])
+    monkeypatch.setattr(_calibration, "accuracy", lambda *args, **settings: next(values))
+    found = model.fit(P, truth).recalibration_
+    assert not found.is_kept_
+    said = "not kept because decisions become less accurate on these rows, mean F1 0.600 to 0.500"
+    assert said in model.card_.recalibration
+    assert_array_equal(model.predict_distribution(P).marginals(), P.clip(2**-24, 1 - 2**-24))

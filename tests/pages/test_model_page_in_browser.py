@@ -19,6 +19,12 @@ ODD = "=cmd|' /C calc'!A0"
 HIDDEN = "\ufeff＝cmd"  # noqa: RUF001, begins with a byte order mark and has a full-width operator
 
 
+KEEP_FEW_ROWS = """
+for (const row of [...document.querySelectorAll("#instances tbody tr")].slice(12)) row.remove()
+"""
+"""For the audit, which takes seconds for a hundred rows: all of them are made in the same way."""
+
+
 def draw(n, seed):
     rng = np.random.default_rng(seed)
     P = rng.beta(0.5, 0.9, size=(n, len(NAMES)))
@@ -234,6 +240,7 @@ def test_nobody_is_kept_out(browser, made, axe, artefacts, look, scheme, width):
     opened = context.new_page()
     opened.goto(made[3].as_uri())
     opened.locator("#instances tbody button.open").first.click()
+    opened.evaluate(KEEP_FEW_ROWS)
     opened.evaluate(axe)
     found = opened.evaluate("axe.run()")
     barriers = [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]]

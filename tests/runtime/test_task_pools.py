@@ -18,12 +18,6 @@ def test_every_task_comes_back_with_its_place(n_jobs):
     assert found == {0: (3, 1), 1: (2, 1), 2: (1, 0)}
 
 
-@pytest.mark.parametrize(("n_jobs", "expected"), [(1, (3, 1)), (2, (4, 0))])
-def test_tasks_for_other_processes_are_prepared(n_jobs, expected):
-    found = run_tasks(divmod, [(7, 2)] * 3, n_jobs=n_jobs, prepare=lambda a, b: (a + 1, b))
-    assert dict(found) == dict.fromkeys(range(3), expected)
-
-
 def test_no_tasks():
     assert list(run_tasks(divmod, [])) == []
 

@@ -14,19 +14,12 @@ from labelsure._runtime import processes
 from labelsure._runtime.processes import TaskFailure, run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
-from labelsure.tables import scoring
 from labelsure.tables.estimates import sum_files
 from labelsure.tables.scoring import score_dask, score_files, score_frame
 
 pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
 pytestmark = pytest.mark.jit_only
 ROWS = 400
-
-
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    """Parts of twenty rows."""
-    monkeypatch.setattr(scoring, "PART_ROWS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +34,15 @@ def cluster(tmp_path_factory):
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     make_model().save(folder / "model.labelsure")
-    make_rows(ROWS).to_csv(folder / "new.csv", index=False)
+    write_files(make_rows(ROWS), folder / "new")
     return folder
+
+
+def write_files(rows, folder):
+    """Twenty files, each of which is a task."""
+    folder.mkdir()
+    for number in range(20):
+        rows[20 * number : 20 * number + 20].to_csv(folder / f"{number:02d}.csv", index=False)
 
 
 def checksum(path):
@@ -60,7 +60,7 @@ def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, file
             threading.Thread(target=cluster.add_worker).start()
 
     arguments = {"id_column": "id", "audit": 7}
-    score = [files / "model.labelsure", files / "new.csv"]
+    score = [files / "model.labelsure", files / "new"]
     run = score_files(
         *score, files / "dask.csv", scheduler=cluster.address, progress=disturb, **arguments
     )
@@ -78,8 +78,8 @@ def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, file
 def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
     rows = make_rows(ROWS).astype(str)
     rows.loc[57, "b"] = "soon"
-    rows.to_csv(files / "bad.csv", index=False)
-    arguments = [files / "model.labelsure", files / "bad.csv", files / "bad_scored.csv"]
+    write_files(rows, files / "bad")
+    arguments = [files / "model.labelsure", files / "bad", files / "bad_scored.csv"]
     with pytest.raises(ls.InputError, match="parts"):
         score_files(*arguments, scheduler=cluster.address)
     run = score_files(*arguments, scheduler=cluster.address, bad_rows=files / "aside.jsonl")
@@ -88,7 +88,7 @@ def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
 
 @pytest.mark.slow
 def test_estimates_come_from_the_cluster(cluster, files):
-    arguments = [files / "model.labelsure", files / "new.csv"]
+    arguments = [files / "model.labelsure", files / "new"]
     found = sum_files(*arguments, scheduler=cluster.address).estimate()
     assert found == sum_files(*arguments, n_jobs=1).estimate()
 
@@ -138,7 +138,7 @@ def test_what_a_task_raises_is_raised_here(cluster):
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
-    arguments = [files / "model.labelsure", files / "new.csv", tmp_path / "out.csv"]
+    arguments = [files / "model.labelsure", files / "new", tmp_path / "out.csv"]
     with LocalCluster(tmp_path) as doomed:
         doomed.add_worker()
 

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
 from labelsure.saving import read_description
-from labelsure.tables.files import list_slices, read_slice, read_table
+from labelsure.tables import files
+from labelsure.tables.files import list_files, read_chunks, read_table
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.training import CLASSIFIERS, calibrate_model, train_model
 
@@ -58,14 +60,15 @@ def test_a_model_of_a_table_with_all_kinds_of_columns(csv, tmp_path):
     model.save(path)
     loaded = ls.load(path)
     assert read_description(path)["card"]["columns"] == model.card_.columns
-    slices = list_slices(csv, rows=100)
+    (file,) = list_files(csv)
     parts = []
-    for slice_ in slices:
-        X, ids = InputTable(loaded).read(read_slice(slice_), slice_.where)
-        assert list(ids) == [
-            f"d{i}" for i in range(slice_.first_row, slice_.first_row + slice_.n_rows)
-        ]
-        parts.append(loaded.predict_accuracy(X))
+    with mock.patch.object(files, "CHUNK_ROWS", 100):
+        for chunk in read_chunks(file):
+            X, ids = InputTable(loaded).read(chunk.read()[0], chunk.where)
+            end = chunk.first_row + chunk.n_rows
+            assert list(ids) == [f"d{i}" for i in range(chunk.first_row, end)]
+            parts.append(loaded.predict_accuracy(X))
+    assert len(parts) > 1
     whole = model.predict_accuracy(read_table(csv))
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
     assert (
@@ -265,8 +268,7 @@ def test_every_form_gives_the_same_model(forms, form, tmp_path):
     assert model.label_names_ == tuple(NAMES)
     model.save(tmp_path / "m")
     loaded = ls.load(tmp_path / "m")
-    (slice_,) = list_slices(f"{folder}/{predictions}")
-    X, ids = InputTable(loaded).read(read_slice(slice_), slice_.where)
+    X, ids = InputTable(loaded).read(read_table(f"{folder}/{predictions}"))
     assert (ids is not None) == (loaded.card_.columns[0]["role"] == "id")
     same_rows = "text" not in truth
     if same_rows:
@@ -393,10 +395,17 @@ def test_a_model_of_texts_takes_the_column_of_texts():
         InputTable(model).read(named.assign(text=[*named["text"][:3], None, *named["text"][4:]]))
 
 
-@pytest.mark.parametrize("row", [{"hot": 1}, pd.Series({"hot": 1}), np.array([1.0])])
-def test_one_row_is_a_table_of_one_row(csv, row):
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        ({"hot": 1}, r"Write \[record\]"),
+        (pd.Series({"hot": 1}), "DataFrame"),
+        (np.array([1.0]), "DataFrame"),
+    ],
+)
+def test_one_row_is_a_table_of_one_row(csv, row, advice):
     model = train_model(csv, labels=NAMES, id_column="day")
-    with pytest.raises(ls.InputError, match="DataFrame"):
+    with pytest.raises(ls.InputError, match=advice):
         model.predict(row)
 
 

@@ -84,7 +84,7 @@ def test_mostly_unseen_values_are_worth_a_warning(table, tmp_path):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
 def test_large_ids_stay_what_they_are(table, tmp_path, monkeypatch, suffix):
     """Above 2**53 a float cannot tell neighbours apart; one id of a part is missing."""
-    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 50)
+    monkeypatch.setattr("labelsure.tables.files.CHUNK_ROWS", 50)
     path = tmp_path / "m.labelsure"
     train_model(table, labels="x,y", classifier="br", cv=2).save(path)
     ids = pd.array(2**53 + np.arange(N_ROWS), dtype="Int64")

@@ -25,10 +25,10 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure._runtime import storage
+from labelsure._runtime.processes import run_tasks
 from labelsure.model._predictor import Predictor
-from labelsure.tables import parts, scoring
-from labelsure.tables.files import list_slices
-from labelsure.tables.inputs import InputTable
+from labelsure.tables import files, parts, scoring
+from labelsure.tables.files import list_files, read_chunks
 from labelsure.tables.parts import FORMATS
 from labelsure.tables.scoring import score_files, score_frame
 from labelsure.tables.training import train_model
@@ -55,7 +55,7 @@ def new(tmp_path):
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """Parts of thirty rows."""
-    monkeypatch.setattr(scoring, "PART_ROWS", 30)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 30)
 
 
 def score(model_file, inputs, out, **settings):
@@ -102,9 +102,10 @@ def test_a_folder_keeps_its_parts(model_file, new, tmp_path):
     out = tmp_path / "parts"
     score(model_file, new, f"{out}/")
     assert sorted(path.name for path in out.glob("[!._]*")) == [
-        f"part-0000{i}.parquet" for i in range(4)
+        f"part-00000-0000{i}.parquet" for i in range(4)
     ]
-    assert [slice_.n_rows for slice_ in list_slices(out)] == [30, 30, 30, 10]
+    sizes = [chunk.n_rows for file in list_files(out) for chunk in read_chunks(file)]
+    assert sizes == [30, 30, 30, 10]
     run = score(model_file, new, out)  # the same once more: all is there
     assert (run.n_rows, run.n_kept) == (N_ROWS, 4)
 
@@ -211,30 +212,47 @@ def test_an_interrupted_run_goes_on(model_file, new, tmp_path, suffix):
 def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
     out = tmp_path / "out"
     score(model_file, new, out)
-    whole = (out / "part-00001.parquet").read_bytes()
-    (out / "part-00001.parquet").write_bytes(whole[:-5])
-    (out / "part-00002.parquet").unlink()
-    (out / "_notes" / "part-00003.parquet.json").write_text("{")
+    paths = [out / f"part-00000-0000{i}.parquet" for i in range(4)]
+    whole = [path.read_bytes() for path in paths]
+    paths[1].write_bytes(whole[1][:-5])
+    paths[2].unlink()
+    paths[3].write_bytes(b"PAR1")
     run = score(model_file, new, out)
     assert run.n_kept == 1
-    assert (out / "part-00001.parquet").read_bytes() == whole
+    assert [path.read_bytes() for path in paths] == whole
+
+
+def test_any_flipped_byte_makes_a_part_unfinished(tmp_path):
+    store = parts.PartStore(tmp_path)
+    names = pa.array([["x"], ["y", "x"]] * 10, pa.list_(pa.string()))
+    table = pa.table({"predicted": names, "probability": np.arange(20) / 7})
+    store.write("a.parquet", table, "key", {"n": 1})
+    content = store.get("a.parquet")
+    assert store.read("a.parquet").equals(table)
+    assert (store.find("a.parquet", "key"), store.find("a.parquet", "other")) == ({"n": 1}, None)
+    for at in range(len(content)):
+        flipped = content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :]
+        (tmp_path / "a.parquet").write_bytes(flipped)
+        assert store.find("a.parquet", "key") is None
+    with pytest.raises(ls.DataError, match=r"'a\.parquet' .* must be as it was written"):
+        store.read("a.parquet")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.slow
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, monkeypatch, n_jobs):
-    monkeypatch.setattr(scoring, "PART_ROWS", 10)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 10)
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
     out = tmp_path / "out.csv"
     code = (
-        "import sys; from labelsure.tables import scoring; scoring.PART_ROWS = 10\n"
+        "import sys; from labelsure.tables import files, scoring; files.CHUNK_ROWS = 10\n"
         f"scoring.score_files(*sys.argv[1:], n_jobs={n_jobs})"
     )
     words = [str(model_file), str(rows), str(out)]
     process = subprocess.Popen([sys.executable, "-c", code, *words])
-    notes = tmp_path / "out.csv.parts" / "_notes"
+    notes = tmp_path / "out.csv.parts"
     while len(list(notes.glob("part-*"))) < 5 and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
@@ -329,17 +347,60 @@ def test_an_audit_is_a_random_part_of_all_rows(model_file, new, tmp_path):
     assert read(tmp_path / "all.parquet")["audit"].all()
 
 
-def test_all_rows_have_the_same_chance(new):
-    cut = scoring.list_parts(new, InputTable(make_model()).columns)
-    assert [part.n_rows for part in cut] == [30, 30, 30, 10]
-    counts = np.zeros(N_ROWS)
+def test_all_rows_have_the_same_chance():
+    """Rows of two files, in parts; those that were set aside are never drawn."""
+    bad = {"a.csv": [1, 40], "b.csv": []}
+    notes = {
+        f"{file} {first}": {
+            "file": file,
+            "first_row": first,
+            "n_rows": 25 - len(own := [row for row in bad[file] if first <= row < first + 25]),
+            "bad": [[row, "why"] for row in own],
+        }
+        for file in bad
+        for first in (0, 25)
+    }
+    counts = {file: np.zeros(50) for file in bad}
     for seed in range(2000):
-        chosen = scoring._choose_rows(N_ROWS, 10, seed)
-        rows = [part.first_row + row for part in cut for row in part.choose(chosen)]
-        assert len(set(rows)) == 10
-        counts[rows] += 1
-    # Each of 100 counts is binomial with mean 200 and standard deviation 13.4.
-    assert 140 < counts.min() < counts.max() < 260
+        drawn = scoring._draw_audit(notes, 10, seed)
+        assert len(set(drawn)) == 10
+        for file, count in counts.items():
+            table = pa.table({"file": [file] * 50, "row": np.arange(50)})
+            marked = scoring._mark_audit(table, file, drawn, seed)["audit"].to_numpy()
+            count += marked
+    counts["a.csv"] = np.delete(counts["a.csv"], bad["a.csv"])
+    every = np.concatenate([*counts.values()])
+    # Each of 98 counts is binomial with mean 204 and standard deviation 13.5.
+    assert 140 < every.min() < every.max() < 265
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ""])
+def test_no_bad_row_is_audited(model_file, tmp_path, suffix):
+    rows = make_rows(N_ROWS).astype(str)
+    rows.loc[::2, "b"] = "soon"
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    out, settings = tmp_path / f"out{suffix}", {"audit": 30, "bad_rows": tmp_path / "bad.jsonl"}
+    assert score(model_file, tmp_path / "new.csv", out, **settings).n_audited == 30
+    table = read(out)
+    assert (len(table), table["audit"].sum()) == (N_ROWS // 2, 30)
+    if not suffix:
+        made = [path.stat().st_mtime_ns for path in sorted(out.glob("part-*"))]
+        assert score(model_file, tmp_path / "new.csv", out, overwrite=True, **settings).n_kept == 4
+        assert [path.stat().st_mtime_ns for path in sorted(out.glob("part-*"))] == made
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_gets_an_audit_when_all_is_scored(model_file, new, tmp_path):
+    score(model_file, new, tmp_path / "out.csv", audit=9)
+    os.mkfifo(tmp_path / "pipe.csv")
+    content = []
+    reader = threading.Thread(
+        target=lambda: content.append((tmp_path / "pipe.csv").read_bytes()), daemon=True
+    )
+    reader.start()
+    score(model_file, new, tmp_path / "pipe.csv", audit=9)
+    reader.join(60)
+    assert content == [(tmp_path / "out.csv").read_bytes()]
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 2.5])
@@ -362,8 +423,8 @@ def test_a_bad_row_is_named_and_loses_no_other(model_file, spoiled, tmp_path):
     out = tmp_path / "out.csv"
     message = (
         r"Row 41 of 'spoiled.csv' \(rows count from 0\) cannot be used: .*'soon'.* Or set such "
-        r"rows aside with `bad_rows`\. Other parts that failed in the same way: 1\. 2 of 4 "
-        r"parts are kept\."
+        r"rows aside with `bad_rows`\. Other parts that failed in the same way: 1\. 2 "
+        r"finished parts are kept\."
     )
     with pytest.raises(ls.InputError, match=message):
         score(model_file, spoiled, out)
@@ -438,9 +499,8 @@ def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
             write_whole(path, write)
 
     monkeypatch.setattr(storage, "write_whole", write)
-    message = (
-        rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.parquet'\. 0 of 4 parts"
-    )
+    part = f"{tmp_path}/out.csv.parts/part-00000-00000.parquet"
+    message = rf"No space left on device: '{part}'\. 0 finished parts are kept\."
     with pytest.raises(ls.InputError, match=message):
         score(model_file, new, tmp_path / "out.csv")
 
@@ -607,11 +667,11 @@ def test_only_columns_that_the_model_needs_are_read(model_file, new, tmp_path, m
     frame = pd.read_csv(new).assign(**{f"unused{j}": "x" for j in range(3)})
     frame.to_parquet(tmp_path / "new.parquet")
     seen = []
-    read_rows = scoring.read_rows
+    read_file = scoring.read_chunks
     monkeypatch.setattr(
         scoring,
-        "read_rows",
-        lambda slice_, columns=None: seen.append(columns) or read_rows(slice_, columns),
+        "read_chunks",
+        lambda file, columns=None: seen.append(columns) or read_file(file, columns),
     )
     score(model_file, tmp_path / "new.parquet", tmp_path / "out.csv")
     assert seen
@@ -653,11 +713,11 @@ def test_a_pipe_gets_each_part_when_it_is_finished(model_file, new, tmp_path, mo
     score(model_file, new, whole)
     os.mkfifo(pipe)
     has_rows, content = threading.Event(), []
-    score_part = scoring.score_part
+    score_chunk = scoring.score_chunk
 
-    def wait(model, part, *task):
-        assert part.number < 3 or has_rows.wait(60)
-        return score_part(model, part, *task)
+    def wait(model, chunk, *task):
+        assert chunk.number < 3 or has_rows.wait(60)
+        return score_chunk(model, chunk, *task)
 
     def read_pipe():
         with open(pipe, "rb") as stream:
@@ -666,7 +726,7 @@ def test_a_pipe_gets_each_part_when_it_is_finished(model_file, new, tmp_path, mo
                 if b"".join(content).count(b"\n") > 60:  # two parts
                     has_rows.set()
 
-    monkeypatch.setattr(scoring, "score_part", wait)
+    monkeypatch.setattr(scoring, "score_chunk", wait)
     reader = threading.Thread(target=read_pipe, daemon=True)
     reader.start()
     assert score(model_file, new, pipe).n_rows == N_ROWS
@@ -674,21 +734,10 @@ def test_a_pipe_gets_each_part_when_it_is_finished(model_file, new, tmp_path, mo
     assert b"".join(content) == whole.read_bytes()
 
 
-def test_parts_come_in_order_whatever_finishes_first(model_file, new, tmp_path):
-    score(model_file, new, tmp_path / "parts")
-    store = parts.PartStore(tmp_path / "parts")
-    names = [f"part-0000{i}.parquet" for i in range(4)]
-    found = {name: json.loads(store.get(f"_notes/{name}.json")) for name in names}
-    notes = {}
-
-    def finish(order):
-        for at in order:
-            notes[names[at]] = found[names[at]]
-            yield names[at]
-
-    tables = scoring._read_in_order(store, finish([2, 0, 3, 1]), notes, names)
-    first_rows = [(table["row"][0].as_py(), len(notes)) for table in tables]
-    assert first_rows == [(0, 2), (30, 4), (60, 4), (90, 4)]
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_parts_come_in_order_whatever_finishes_first(n_jobs):
+    found = run_tasks(time.sleep, [(0.5,), (0,)], n_jobs=n_jobs, ordered=True)
+    assert list(found) == [(0, None), (1, None)]
 
 
 def test_no_pattern_finds_the_output(model_file, new, tmp_path):

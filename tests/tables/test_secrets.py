@@ -6,7 +6,7 @@ from scored_files import make_model, make_rows
 import labelsure as ls
 from labelsure.cli._app import main
 from labelsure.errors import hide_secrets
-from labelsure.tables.files import list_slices
+from labelsure.tables.files import list_files
 from labelsure.tables.scoring import score_files
 
 fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
@@ -34,7 +34,7 @@ def test_what_is_hidden(text, shown):
 @pytest.mark.parametrize("address", [f"{ADDRESS}/none.csv", "nothing://user:topsecret@host/x.csv"])
 def test_errors_show_no_password(address, capsys, tmp_path):
     with pytest.raises(ls.InputError, match=r"://\*\*\*@") as caught:
-        list_slices(address)
+        list_files(address)
     assert "topsecret" not in str(caught.value)
     make_model().save(tmp_path / "m")
     assert main(["score", str(tmp_path / "m"), address, "--out", str(tmp_path / "o.csv")]) == 2

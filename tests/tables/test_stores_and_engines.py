@@ -21,7 +21,7 @@ from local_cluster import SOURCE, LocalCluster
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure.tables import score_frame, scoring
+from labelsure.tables import files, score_frame
 from labelsure.tables.scoring import score_files
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "scoring.md"
@@ -30,7 +30,7 @@ N_ROWS = 100
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "PART_ROWS", 30)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 30)
     make_model().save(tmp_path / "model.labelsure")
     make_rows(N_ROWS).to_csv(tmp_path / "new.csv", index=False)
     return tmp_path
@@ -60,8 +60,8 @@ def test_a_store_gets_what_a_folder_gets(folder, memory):
     assert (run.out, run.n_rows, run.n_parts, run.n_kept) == (memory, N_ROWS, 4, 0)
     pd.testing.assert_frame_equal(read_store(memory), pd.read_parquet(folder / "here"))
     system, place = fsspec.core.url_to_fs(memory)
-    system.rm_file(f"{place}/part-00001.parquet")
-    system.pipe_file(f"{place}/part-00002.parquet", b"cut off")
+    system.rm_file(f"{place}/part-00000-00001.parquet")
+    system.pipe_file(f"{place}/part-00000-00002.parquet", b"cut off")
     assert score_files(*asked, n_jobs=1).n_kept == 2
     pd.testing.assert_frame_equal(read_store(memory), pd.read_parquet(folder / "here"))
     with pytest.raises(ls.InputError, match="another run"):
@@ -183,7 +183,7 @@ def test_the_recipe_for_spark(folder, monkeypatch):
 
 N_MANY = 3000
 RUN = (
-    "import sys; from labelsure.tables import scoring; scoring.PART_ROWS = 20\n"
+    "import sys; from labelsure.tables import scoring\n"
     "words = dict(word.split('=') for word in sys.argv[4:])\n"
     "words = {name: int(text) if text.isdigit() else text for name, text in words.items()}\n"
     "scoring.score_files(*sys.argv[1:4], **words)"
@@ -194,8 +194,8 @@ class KilledRuns:
     """A run that is started anew until it is finished, and what was written so far."""
 
     def __init__(self, folder):
-        self.folder, self.notes = folder, folder / "out.csv.parts" / "_notes"
-        self.words = [str(folder / name) for name in ("model.labelsure", "many.csv", "out.csv")]
+        self.folder, self.notes = folder, folder / "out.csv.parts"
+        self.words = [str(folder / name) for name in ("model.labelsure", "many", "out.csv")]
 
     def start(self, *settings):
         code = [sys.executable, "-c", RUN, *self.words, *settings]
@@ -213,9 +213,10 @@ class KilledRuns:
 @pytest.mark.slow
 @pytest.mark.jit_only
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
-def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder, monkeypatch):
-    monkeypatch.setattr(scoring, "PART_ROWS", 20)
-    make_rows(N_MANY).to_csv(folder / "many.csv", index=False)
+def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder):
+    (folder / "many").mkdir()
+    for at, rows in enumerate(np.split(make_rows(N_MANY), 150)):
+        rows.to_csv(folder / "many" / f"{at:03d}.csv", index=False)
     runs, generator = KilledRuns(folder), random.Random(0)
     for n_jobs in (1, 2, 1, 2):  # the process that hands out the work
         process = runs.start(f"n_jobs={n_jobs}")
@@ -238,6 +239,6 @@ def test_twelve_kills_lose_nothing_and_write_nothing_twice(folder, monkeypatch):
     assert run.n_rows == N_MANY
     assert 0 < run.n_kept < run.n_parts == 150
     found = pd.read_csv(folder / "out.csv", keep_default_na=False)
-    assert found["row"].tolist() == list(range(N_MANY))
+    assert found["row"].tolist() == [*range(20)] * 150
     score_files(*runs.words[:2], folder / "whole.csv", n_jobs=1)
     assert (folder / "out.csv").read_bytes() == (folder / "whole.csv").read_bytes()

@@ -21,21 +21,33 @@ from scipy import sparse
 import labelsure as ls
 from labelsure.tables import files
 from labelsure.tables.files import (
-    SLICE_ROWS,
-    FileSlice,
-    TableFile,
     TextFormat,
-    TextScan,
-    list_slices,
-    load_slice,
-    read_rows,
-    read_slice,
+    find_rows,
+    list_files,
+    read_chunks,
     read_table,
     stack_rows,
 )
 from labelsure.tables.values import read_numbers
 
 NAMES = ["wind", "rain", "sky"]
+
+
+def chunks_of(inputs, columns=None, rows=files.CHUNK_ROWS, text=files.UNKNOWN):
+    """The chunks of all files."""
+    with mock.patch.object(files, "CHUNK_ROWS", rows):
+        return [
+            chunk
+            for file in list_files(inputs, columns, text)
+            for chunk in read_chunks(file, columns)
+        ]
+
+
+def frames_of(*arguments, **settings):
+    """The rows of all chunks, none of which is bad."""
+    found = [chunk.read() for chunk in chunks_of(*arguments, **settings)]
+    assert not any(bad for _, bad in found)
+    return [frame for frame, _ in found]
 
 
 def frame_of(n_rows, seed=0):
@@ -62,13 +74,12 @@ def write(frame, path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".feather"])
 @pytest.mark.parametrize("rows", [1, 3, 7, 20, 100])
-def test_units_hold_every_row_once(tmp_path, suffix, rows):
+def test_chunks_hold_every_row_once(tmp_path, suffix, rows):
     frame = frame_of(20)
     path = write(frame, tmp_path / f"table{suffix}")
-    slices = list_slices(path, rows=rows)
-    parts = [read_slice(slice_) for slice_ in slices]
-    assert [slice_.number for slice_ in slices] == list(range(len(slices)))
-    found = pd.concat(parts)
+    chunks = chunks_of(path, rows=rows)
+    assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
+    found = pd.concat(frames_of(path, rows=rows))
     assert list(found.index) == list(range(20))
     assert list(found.columns) == NAMES
     pd.testing.assert_series_equal(
@@ -79,30 +90,35 @@ def test_units_hold_every_row_once(tmp_path, suffix, rows):
     whole = read_table(path)
     pd.testing.assert_frame_equal(whole, found, check_index_type=False)
     assert isinstance(whole.index, pd.RangeIndex)
-    if suffix not in (".parquet", ".feather"):
-        assert [(slice_.first_row, slice_.n_rows) for slice_ in slices] == oracles_files.cut(
-            20, rows
-        )
+    if suffix != ".feather":  # whose batches are chunks
+        assert [(chunk.first_row, chunk.n_rows) for chunk in chunks] == oracles_files.cut(20, rows)
 
 
-def test_a_unit_is_the_same_after_pickling_and_says_what_it_is(tmp_path):
-    path = write(frame_of(5), tmp_path / "t.csv")
-    first, second = list_slices(path, rows=4)
-    file = TableFile(str(path), "t.csv")
-    scan = TextScan(("wind", "rain", "sky"), ",")
-    assert first == FileSlice(file, 0, 0, 4, second.start - 14, 14, 2, scan)
-    line = 1 + path.read_bytes()[: second.start].count(b"\n")
-    size = path.stat().st_size - second.start
-    assert second == FileSlice(file, 1, 4, 1, size, second.start, line, scan)
-    pd.testing.assert_frame_equal(
-        read_slice(pickle.loads(pickle.dumps(second))), read_slice(second)
-    )
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".feather", ".npy", ".npz"])
+def test_a_chunk_can_be_sent(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".npy":
+        np.save(path, np.arange(6.0).reshape(3, 2))
+    elif suffix == ".npz":
+        sparse.save_npz(path, sparse.csr_array(np.eye(3)))
+    else:
+        write(frame_of(3), path)
+    for chunk in chunks_of(path, rows=2):
+        frame, _ = pickle.loads(pickle.dumps(chunk)).read()
+        assert frame.to_dict() == chunk.read()[0].to_dict()
 
 
-def test_the_default_is_a_fixed_number_of_rows(tmp_path):
+def test_files_have_some_chunks_that_processes_can_share(tmp_path):
     path = tmp_path / "t.npy"
-    np.save(path, np.zeros((SLICE_ROWS + 1, 2)))
-    assert [slice_.n_rows for slice_ in list_slices(path)] == [SLICE_ROWS, 1]
+    np.save(path, np.zeros((50_000, 2)))
+    assert [chunk.n_rows for chunk in chunks_of(path)] == [3125] * 16
+    pd.DataFrame({"x": np.arange(50_000) % 7}).to_parquet(tmp_path / "t.parquet")
+    assert [chunk.n_rows for chunk in chunks_of(tmp_path / "t.parquet")] == [3125] * 16
+    for suffix, line in ((".csv", "x,abcdefghij\n"), (".jsonl", '{"a": "abcdefgh"}\n')):
+        text = "a,b\n" * (suffix == ".csv") + line * 500_000
+        (tmp_path / f"t{suffix}").write_text(text)
+        sizes = [chunk.n_rows for chunk in chunks_of(tmp_path / f"t{suffix}")]
+        assert (16 <= len(sizes) <= 30, sum(sizes)) == (True, 500_000)
 
 
 CELLS = st.text(st.sampled_from(list('a1,;"\n\r é')), max_size=5)
@@ -118,12 +134,56 @@ def test_rows_of_any_text_are_those_of_pythons_reader(tmp_path_factory, body, ro
     _, expected = oracles_files.csv_rows(text, ",")
     if oracles_files.ends_in_quotes(text):
         with pytest.raises(ls.DataError, match="closed"):
-            list_slices(path, rows=rows)
+            chunks_of(path, rows=rows)
         return
-    slices = list_slices(path, rows=rows)
-    found = [value for slice_ in slices for value in read_slice(slice_)["one"]]
+    chunks = chunks_of(path, rows=rows)
+    found = [value for chunk in chunks for value in chunk.read()[0]["one"]]
     assert found == [row[0] for row in expected]
-    assert [(u.first_row, u.n_rows) for u in slices] == oracles_files.cut(len(expected), rows)
+    assert [(u.first_row, u.n_rows) for u in chunks] == oracles_files.cut(len(expected), rows)
+
+
+BODIES = st.text(st.sampled_from(list('ab,,"\n\r é')), max_size=120)
+
+
+@settings(max_examples=300)
+@given(BODIES, st.integers(1, 4), st.sampled_from([8, 20, 64]))
+def test_rows_and_bad_rows_do_not_depend_on_blocks(tmp_path_factory, body, rows, n_bytes):
+    """Across blocks, in which rows are cut, and with rows that are longer than a block."""
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    text = "one,two\n" + body + "\n"
+    path.write_bytes(text.encode())
+    _, expected = oracles_files.csv_rows(text, ",")
+    with mock.patch.multiple(files, BLOCK_BYTES=n_bytes, FEWEST_BYTES=n_bytes):
+        if oracles_files.ends_in_quotes(text):
+            with pytest.raises(ls.DataError, match="closed"):
+                chunks_of(path, rows=rows)
+            return
+        read = [chunk.read() for chunk in chunks_of(path, rows=rows)]
+        (file,) = list_files(path)
+        again = {row: (line, values) for row, line, values in find_rows(file, range(99))}
+    found = {row: list(own) for frame, _ in read for row, *own in frame.itertuples()}
+    assert found == {i: row for i, row in enumerate(expected) if len(row) == 2}
+    bad = {row: why for _, own in read for row, why in own.items()}
+    assert set(bad) == {i for i, row in enumerate(expected) if len(row) != 2}
+    assert {row: line for row, (line, _) in again.items()} == dict(
+        enumerate(oracles_files.csv_lines(text, ","))
+    )
+    assert {row: [*values.values()] for row, (_, values) in again.items() if values} == found
+
+
+def test_a_row_that_is_longer_than_a_block(tmp_path):
+    path = tmp_path / "t.csv"
+    cells = ["x" * 300, "a\nb" * 50_000, "", "z" * 2_000_000, "end"]
+    pd.DataFrame({"n": range(5), "t": cells}).to_csv(path, index=False)
+    with mock.patch.object(files, "BLOCK_BYTES", 1000):
+        found = pd.concat(frames_of(path))
+    assert found["t"].tolist() == cells
+    assert found.index.tolist() == list(range(5))
+    with (
+        mock.patch.multiple(files, BLOCK_BYTES=1000, MAX_ROW_BYTES=10_000),
+        pytest.raises(ls.DataError, match=r"Quotes in 't\.csv' must be closed.* Fix row 1 "),
+    ):
+        chunks_of(path)
 
 
 @settings(max_examples=200)
@@ -138,22 +198,17 @@ def test_written_values_come_back(tmp_path_factory, cells, rows, line_end, block
     frame = pd.DataFrame(cells, columns=["x", "y"], dtype=str)
     text = frame.to_csv(index=False, quoting=1, lineterminator=line_end)
     path.write_bytes(text.encode())
-    with mock.patch.object(files, "BLOCK_BYTES", 200):  # holds the header
-        listed = list_slices(path, rows=rows)
-    found = [tuple(row) for slice_ in listed for row in read_slice(slice_).to_numpy()]
+    with mock.patch.multiple(files, BLOCK_BYTES=block_bytes, FEWEST_BYTES=block_bytes):
+        listed = frames_of(path, rows=rows)
+    found = [tuple(row) for frame in listed for row in frame.to_numpy()]
     assert found == cells
-    header_bytes = text.index(line_end) + len(line_end) + 1
-    with mock.patch.object(files, "BLOCK_BYTES", header_bytes + block_bytes):
-        found = files.scan_text.__wrapped__(TableFile(str(path)), ",", rows, ())
-    assert found[3] == len(cells)
-    assert found[1][:-1] == [slice_.start for slice_ in listed]
 
 
 def test_values_of_csv_are_text_in_every_unit(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,x\n,NA\n007,\n1.5,null\n")
-    for slice_ in list_slices(path, rows=1):
-        assert [str(dtype) for dtype in read_slice(slice_).dtypes] == ["str", "str"]
+    for frame in frames_of(path, rows=1):
+        assert [str(dtype) for dtype in frame.dtypes] == ["str", "str"]
     assert read_table(path).to_numpy().tolist() == [
         ["1", "x"], ["", "NA"], ["007", ""], ["1.5", "null"]
     ]  # fmt: skip
@@ -180,17 +235,20 @@ def test_headers(tmp_path, text, columns):
 def test_columns_can_be_chosen(tmp_path):
     for suffix in (".csv", ".parquet", ".jsonl"):
         path = write(frame_of(5), tmp_path / f"t{suffix}")
-        (slice_,) = list_slices(path)
-        assert list(read_slice(slice_, ["sky", "wind"]).columns) == ["sky", "wind"]
-        assert list(read_slice(slice_, ["other", "sky"]).columns) == ["sky"]
+        for wanted, expected in ((["sky", "wind"],) * 2, (["other", "sky"], ["sky"])):
+            (frame,) = frames_of(path, wanted)
+            assert list(frame.columns) == expected
 
 
 def test_a_key_of_jsonl_may_be_in_other_units_only(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": "\\"b\\""}\n{"b\\u00e9": 2}\n')
-    first, second = list_slices(path, rows=1)
-    assert read_slice(first, ["a", "b", "bé"]).to_dict("list") == {"a": ['"b"'], "bé": [None]}
-    assert read_slice(second, ["a", "bé"]).to_dict("list") == {"a": [None], "bé": [2]}
+    first, second = frames_of(path, ["a", "b", "bé"], rows=1)
+    assert first.to_dict("list") == {"a": ['"b"'], "bé": [None]}
+    assert second.to_dict("list") == {"a": [None], "bé": [2]}
+    (tmp_path / "u.jsonl").write_text('{"b": 1}\n')  # and in other files
+    tables = frames_of([path, tmp_path / "u.jsonl"], ["b", "bé", "c"])
+    assert [list(table.columns) for table in tables] == [["b", "bé"]] * 2
 
 
 # JSONL
@@ -230,9 +288,9 @@ def test_blank_lines_of_jsonl_are_no_rows(tmp_path, blank):
     rows = [f'{{"a": {i}}}' for i in range(7)]
     path.write_text(f"{blank}\n" + f"\n{blank}\n  ".join(rows) + f"\n{blank}")
     assert read_table(path)["a"].tolist() == list(range(7))
-    slices = list_slices(path, rows=2)
-    assert [slice_.n_rows for slice_ in slices] == [2, 2, 2, 1]
-    assert read_slice(slices[-1]).index.tolist() == [6]
+    chunks = chunks_of(path, rows=2)
+    assert [chunk.n_rows for chunk in chunks] == [2, 2, 2, 1]
+    assert chunks[-1].read()[0].index.tolist() == [6]
     path.write_text(f"1\n{blank}\n{blank}\n2\nx\n")
     with pytest.raises(ls.DataError, match="line 5 must be JSON"):
         read_table(path)
@@ -251,7 +309,7 @@ def test_a_folder_holds_files_and_folders_only(tmp_path):
         path = tmp_path / "b.csv"
         make(path)
         with pytest.raises(ls.DataError, match=r"'b\.csv' is a"):
-            list_slices(tmp_path)
+            list_files(tmp_path)
         path.unlink()
 
 
@@ -268,13 +326,12 @@ def test_subfolders_and_what_their_names_say(tmp_path):
     for inputs in (tmp_path, tmp_path / "**" / "*.csv", tmp_path / "year=*"):
         found = read_table(inputs)
         assert found.astype(object).where(found.notna(), None).to_dict("list") == expected
-    slice_ = list_slices(tmp_path)[-1]
-    assert list(read_slice(slice_, ["year"]).columns) == ["year"]
+    assert list(frames_of(tmp_path, ["year"])[-1].columns) == ["year"]
     (tmp_path / "t.csv").write_text("x\n0\n")
     with pytest.raises(ls.DataError, match=r"'year' is .*the name of a folder in "):
-        list_slices(tmp_path)
+        list_files(tmp_path)
     with pytest.raises(ls.DataError, match="there is none"):
-        list_slices(tmp_path / "*.tsv")
+        list_files(tmp_path / "*.tsv")
 
 
 def compress(content, suffix):
@@ -290,29 +347,22 @@ def test_compressed_text(tmp_path, name, suffix):
     plain = write(frame, tmp_path / name)
     path = tmp_path / f"{name}{suffix}"
     path.write_bytes(compress(plain.read_bytes(), suffix))
-    slices = list_slices(path, rows=7)
-    assert {slice_.file.path for slice_ in slices} == {str(path)}
-    found = pd.concat([read_slice(slice_) for slice_ in slices])
-    pd.testing.assert_frame_equal(found, pd.concat(map(read_slice, list_slices(plain, rows=7))))
-    loaded = [load_slice(slice_) for slice_ in slices]  # which one process does for the others
-    path.rename(tmp_path / "moved")
-    for column in (None, ["wind"]):
-        for slice_, again in zip(loaded, map(read_slice, list_slices(plain, rows=7)), strict=True):
-            assert read_slice(slice_, column)["wind"].tolist() == again["wind"].tolist()
+    found = pd.concat(frames_of(path, rows=7))
+    pd.testing.assert_frame_equal(found, pd.concat(frames_of(plain, rows=7)))
+    assert frames_of(path, ["wind"])[0]["wind"].tolist() == found["wind"].tolist()
     path.write_bytes(plain.read_bytes())
     with pytest.raises(ls.DataError, match="not compressed as its name says"):
-        list_slices(path)
+        chunks_of(path)
     path.write_bytes(compress(plain.read_bytes(), suffix)[:-9])
     with pytest.raises(ls.DataError, match="is damaged, cut off"):
-        list_slices(path)
+        chunks_of(path)
 
 
 def test_addresses_are_read_by_fsspec():
     store = pytest.importorskip("fsspec").filesystem("memory")
     store.pipe({"/data/b.csv": b"x\n2\n", "/data/a.csv.gz": gzip.compress(b"x\n1\n")})
     for address in ("memory://data", "memory://data/*.csv*"):
-        slices = list_slices(address)
-        assert [slice_.file.path for slice_ in slices] == [
+        assert [file.path for file in list_files(address)] == [
             "memory://data/a.csv.gz",
             "memory://data/b.csv",
         ]
@@ -320,9 +370,9 @@ def test_addresses_are_read_by_fsspec():
     store.pipe({"/data/b.csv": b"x\n3\n4\n"})
     assert read_table("memory://data/b.csv")["x"].tolist() == ["3", "4"]
     with pytest.raises(ls.DataError, match="memory"):
-        list_slices("memory://other.csv")
+        list_files("memory://other.csv")
     with pytest.raises(ls.InputError, match="address"):
-        list_slices("nothing://x.csv")
+        list_files("nothing://x.csv")
 
 
 BAD_TEXT = {
@@ -336,12 +386,13 @@ def test_a_row_that_is_not_utf_8_is_a_bad_row_and_changes_no_other(tmp_path, suf
     path = tmp_path / f"t{suffix}"
     content, line = BAD_TEXT[suffix]
     path.write_bytes(content)
-    (slice_,) = list_slices(path)
-    frame, bad = read_rows(slice_)
+    (chunk,) = chunks_of(path)
+    frame, reasons = chunk.read()
+    bad = files.name_lines(chunk.file, reasons)
     assert (frame["t"].tolist(), frame.index.tolist()) == (["é", "日"], [0, 2])
     assert re.match(f"line {line} .*must be UTF-8, but it has the byte 0xe9; .*`encoding`", bad[1])
     if suffix == ".csv":  # only columns that are read
-        assert read_slice(slice_, ["n"])["n"].tolist() == ["1", "2", "3"]
+        assert frames_of(path, ["n"])[0]["n"].tolist() == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".csv.gz"])
@@ -418,22 +469,18 @@ def test_types_of_parquet_do_not_depend_on_the_rows(tmp_path):
         }
     )
     pq.write_table(table, path)
-    dtypes = {tuple(map(str, read_slice(slice_).dtypes)) for slice_ in list_slices(path, rows=1)}
+    dtypes = {tuple(map(str, frame.dtypes)) for frame in frames_of(path, rows=1)}
     assert dtypes == {("Int16", "UInt32", "boolean", "float64", "str", "object")}
     assert read_table(path)["l"].map(list).tolist() == [["x"], [], ["y", "z"]]
 
 
-def test_row_groups_are_read_in_any_order_and_from_where_the_last_unit_ended(tmp_path):
-    frame = pd.DataFrame({"x": np.arange(10_000)})
+@pytest.mark.parametrize("group", [10, 6_000])
+def test_chunks_do_not_depend_on_row_groups(tmp_path, group):
     path = tmp_path / "t.parquet"
-    frame.to_parquet(path, row_group_size=6_000)
-    slices = list_slices(path, rows=700)
-    assert max(slice_.first_row + slice_.n_rows for slice_ in slices if slice_.group == 0) == 6_000
-    assert {slice_.group for slice_ in slices} == {0, 1}
-    for slice_ in [*slices, *slices[::-1], *slices[::3], *slices[5:7], slices[6]]:
-        expected = list(range(slice_.first_row, slice_.first_row + slice_.n_rows))
-        assert read_slice(slice_)["x"].tolist() == expected
-        assert read_slice(slice_, ["x"]).index.tolist() == expected
+    pd.DataFrame({"x": np.arange(10_000)}).to_parquet(path, row_group_size=group)
+    frames = frames_of(path, rows=700)
+    assert [len(frame) for frame in frames] == [n for _, n in oracles_files.cut(10_000, 700)]
+    assert pd.concat(frames)["x"].tolist() == list(range(10_000))
 
 
 def test_an_index_without_a_name_is_no_column(tmp_path):
@@ -444,17 +491,12 @@ def test_an_index_without_a_name_is_no_column(tmp_path):
     assert sorted(read_table(path).columns) == ["id", "x"]
 
 
-def test_units_know_the_bytes_of_the_columns_that_are_read(tmp_path):
-    texts = [f"{i:0100d}" for i in range(1000)]
-    pq.write_table(pa.table({"x": np.zeros(1000), "t": texts}), tmp_path / "t.parquet")
-
-    def n_bytes(*columns):
-        return sum(
-            slice_.n_bytes for slice_ in list_slices(tmp_path / "t.parquet", columns=columns)
-        )
-
-    assert n_bytes("x") == 8 * 1000  # though a few bytes stand for all the zeros
-    assert 100_000 < n_bytes("t") <= n_bytes("x", "t") < 130_000
+def test_chunks_have_few_bytes_of_the_columns_that_are_read(tmp_path):
+    texts = [f"{i:01000d}" for i in range(9000)]
+    pq.write_table(pa.table({"x": np.zeros(9000), "t": texts}), tmp_path / "t.parquet")
+    with mock.patch.multiple(files, CHUNK_BYTES=100_000):  # a few bytes stand for all the zeros
+        assert len(chunks_of(tmp_path / "t.parquet", ["x"])) == 5
+        assert len(chunks_of(tmp_path / "t.parquet", ["t"])) > 90
 
 
 def test_a_large_row_group_is_never_in_memory_as_a_whole(tmp_path):
@@ -464,8 +506,9 @@ def test_a_large_row_group_is_never_in_memory_as_a_whole(tmp_path):
         pa.table({"x": values, "y": values}), tmp_path / "t.parquet", row_group_size=n_rows
     )
     before, seen = pa.total_allocated_bytes(), 0
-    for slice_ in list_slices(tmp_path / "t.parquet", columns=["x", "y"]):
-        seen += len(read_slice(slice_, ["x", "y"]))
+    (file,) = list_files(tmp_path / "t.parquet")
+    for chunk in read_chunks(file, ["x", "y"]):
+        seen += len(chunk.read()[0])
         assert pa.total_allocated_bytes() - before < values.nbytes
     assert seen == n_rows
 
@@ -479,9 +522,8 @@ def test_arrays(tmp_path, order, shape):
     array = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
     path = tmp_path / "t.npy"
     np.save(path, array)
-    slices = list_slices(path, rows=2)
-    assert [slice_.n_rows for slice_ in slices] == [2, 2, 1]
-    parts = [read_slice(slice_) for slice_ in slices]
+    parts = frames_of(path, rows=2)
+    assert [len(part) for part in parts] == [2, 2, 1]
     if array.ndim == 2:
         assert list(parts[0].columns) == [0, 1, 2]
         np.testing.assert_array_equal(np.concatenate([part.to_numpy() for part in parts]), array)
@@ -499,9 +541,9 @@ def test_sparse_matrices(tmp_path, layout, make):
     dense = np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [0.25, 0, 0, 0]])
     path = tmp_path / "t.npz"
     sparse.save_npz(path, make(dense).asformat(layout))
-    slices = list_slices(path, rows=2)
-    assert [slice_.n_rows for slice_ in slices] == [2, 1]
-    column = pd.concat([read_slice(slice_)["value"] for slice_ in slices])
+    parts = frames_of(path, rows=2)
+    assert [len(part) for part in parts] == [2, 1]
+    column = pd.concat([part["value"] for part in parts])
     for rows in (slice(None), slice(1, 3), [2, 0], [1]):
         found = stack_rows(column.iloc[rows])
         np.testing.assert_array_equal(found.toarray(), dense[rows])
@@ -516,10 +558,10 @@ def test_sparse_matrices_of_a_folder(tmp_path):
     assert stack_rows(read_table(tmp_path)["value"]).toarray().tolist() == [[0.5, 0], [0, 1]]
     sparse.save_npz(tmp_path / "c.npz", sparse.csr_array([[0, 1.0, 0]]))
     with pytest.raises(ls.DataError, match="lists"):
-        list_slices(tmp_path)
+        list_files(tmp_path)
     np.savez(tmp_path / "c.npz", np.zeros((1, 2)))
     with pytest.raises(ls.DataError, match=r"'c.npz' must be a sparse matrix that"):
-        list_slices(tmp_path)
+        list_files(tmp_path)
 
 
 def save_parts(path, **changes):
@@ -553,11 +595,11 @@ def save_parts(path, **changes):
 )
 def test_damaged_sparse_matrices(tmp_path, changes, message):
     with pytest.raises(ls.LabelsureError, match=message):
-        list_slices(save_parts(tmp_path / "t.npz", **changes))
+        chunks_of(save_parts(tmp_path / "t.npz", **changes))
     whole = save_parts(tmp_path / "t.npz")
     (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:-40])
     with pytest.raises(ls.DataError, match="cannot be read"):
-        list_slices(tmp_path / "cut.npz")
+        chunks_of(tmp_path / "cut.npz")
 
 
 # Folders and several paths
@@ -569,10 +611,8 @@ def test_a_folder_is_one_table_in_the_order_of_names(tmp_path):
     (tmp_path / "c.csv").write_text("y,x\n1,c\n2,c\n")  # another order of columns
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".hidden").touch()
-    slices = list_slices(tmp_path, rows=1)
-    assert [(slice_.number, slice_.first_row) for slice_ in slices] == [
-        (0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)
-    ]  # fmt: skip
+    chunks = chunks_of(tmp_path, rows=1)
+    assert [(chunk.number, chunk.first_row) for chunk in chunks] == [(0, 0), (1, 1)] * 3
     assert read_table(tmp_path)["x"].tolist() == ["a", "a", "b", "b", "c", "c"]
     paths = [tmp_path / "c.csv", str(tmp_path / "a.csv")]
     assert read_table(paths)["x"].tolist() == ["c", "c", "a", "a"]
@@ -627,8 +667,8 @@ def save(path, content):
         ({"a.csv": "x,y\n1\n"}, "a.csv' (rows count from 0) cannot be used: line 2 must"),
         (
             {"a.csv": 'x,y\n1,2\n3,"4\n5,6\n'},
-            "Quotes in 'a.csv' must be closed, the file ends inside of them. Fix the row that has "
-            "a single quotation mark, among rows 0 to 1 (rows count from 0)",
+            "Quotes in 'a.csv' must be closed, the file ends inside of them. Fix row 1 (rows count "
+            "from 0), which has a single quotation mark",
         ),
         ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be text in UTF-8, it begins like UTF"),
         ({"a.csv": gzip.compress(b"x\n1\n")}, "let its name end in .gz or .zst."),
@@ -655,23 +695,26 @@ def test_paths_that_lead_nowhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x\n1\n")
     with pytest.raises(ls.DataError, match=re.escape("There is no file")):
-        list_slices(tmp_path / "tt.csv")
+        list_files(tmp_path / "tt.csv")
     with pytest.raises(ls.InputError, match=r"Each file must be given once, 't\.csv' is there twi"):
-        list_slices([path, tmp_path])
+        list_files([path, tmp_path])
     with pytest.raises(ls.InputError, match="`inputs`"):
-        list_slices([])
+        list_files([])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_a_file_that_changes_while_it_is_read(tmp_path, suffix):
     path = write(frame_of(30), tmp_path / f"t{suffix}")
-    last = list_slices(path, rows=7)[-1]
-    write(frame_of(3), path)
-    with pytest.raises(ls.DataError, match=f"'t{suffix}' must stay as it is while it is read"):
-        read_slice(last)
+    (file,) = list_files(path)
+    with mock.patch.object(files, "CHUNK_ROWS", 7):
+        chunks = read_chunks(file)
+        next(chunks)
+        write(frame_of(3), path)
+        with pytest.raises(ls.DataError, match=f"'t{suffix}' must stay as it is while it is read"):
+            list(chunks)
     path.unlink()
     with pytest.raises(ls.DataError, match="There is no file"):
-        read_slice(last)
+        list(read_chunks(file))
 
 
 def test_too_many_columns(tmp_path):
@@ -682,10 +725,10 @@ def test_too_many_columns(tmp_path):
         mock.patch("labelsure._runtime.limits.MAX_COLUMNS", 2),
         pytest.raises(ls.TooLargeError, match=message),
     ):
-        list_slices(path)
+        chunks_of(path)
     sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.ones((5, 5))))
     with (
         mock.patch("labelsure._runtime.limits.MAX_ARRAY_BYTES", 100),
         pytest.raises(ls.TooLargeError, match=r"which are read as a whole, .*Save its rows"),
     ):
-        list_slices(tmp_path / "t.npz")
+        chunks_of(tmp_path / "t.npz")

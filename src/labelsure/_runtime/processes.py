@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,18 +124,18 @@ WORKER_ENDED = TaskFailure(
 
 def run_tasks(
     function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    tasks: Iterable[tuple[Any, ...]],
     *,
     n_jobs: int = 1,
     scheduler: str | None = None,
     shared: Any = None,
-    prepare: Callable[..., tuple[Any, ...]] | None = None,
+    ordered: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Call a function for each task, and yield the place of the task and what came back.
 
-    In the order in which they finish. What the function raises is raised here, so one that must not
+    In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
+    need them, which must not raise. What the function raises is raised here, so one that must not
     stop the others catches it. A worker that ends makes a `TaskFailure` of the tasks that are lost.
-    `prepare` makes of a task what another process of this machine gets, right before it is sent.
 
     Examples
     --------
@@ -142,32 +143,38 @@ def run_tasks(
     [(0, (3, 1)), (1, (2, 1))]
     """
     if scheduler is not None:
-        return run_on_cluster(function, tasks, scheduler, shared)
-    n_workers = count_workers(n_jobs, len(tasks))
-    sent = (task if prepare is None or n_workers == 1 else prepare(*task) for task in tasks)
-    calls = enumerate(sent if shared is None else ((shared, *task) for task in sent))
-    return _run_here(function, calls, len(tasks), n_workers)
+        return run_on_cluster(function, list(tasks), scheduler, shared, ordered=ordered)
+    calls = iter(tasks if shared is None else ((shared, *task) for task in tasks))
+    first = list(islice(calls, n_jobs))  # no more workers than tasks: joblib starts them all
+    n_workers = count_workers(n_jobs, len(first)) or 1
+    return _run_here(function, chain(first, calls), n_workers, ordered=ordered)
 
 
 def _run_here(
     function: Callable[..., Any],
-    calls: Iterable[tuple[int, tuple[Any, ...]]],
-    n_tasks: int,
-    n_workers: int | None,
+    calls: Iterable[tuple[Any, ...]],
+    n_workers: int,
+    *,
+    ordered: bool,
 ) -> Iterator[tuple[int, Any]]:
     from joblib import Parallel, delayed
 
+    way, left = "generator" if ordered else "generator_unordered", set[int]()
+    numbered = enumerate(calls)
+
+    def make_tasks() -> Iterator[Any]:
+        for place, call in numbered:
+            left.add(place)
+            yield delayed(_call)(function, place, call)
+
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
-    parallel = Parallel(n_jobs=n_workers, return_as="generator_unordered", max_nbytes=None)
-    left = set(range(n_tasks))
+    parallel = Parallel(n_jobs=n_workers, return_as=way, batch_size=1, max_nbytes=None)
     try:
-        for place, result in parallel(
-            delayed(_call)(function, place, task) for place, task in calls
-        ):
+        for place, result in parallel(make_tasks()):
             left.remove(place)
             yield place, result
     except BrokenProcessPool:
-        for place in sorted(left):
+        for place in (*sorted(left), *(place for place, _ in numbered)):
             yield place, WORKER_ENDED
 
 
@@ -205,7 +212,12 @@ AGAIN = "Run again: finished work is kept."
 
 
 def run_on_cluster(
-    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], address: str, shared: Any
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    address: str,
+    shared: Any,
+    *,
+    ordered: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Yield the place of each task and its result, as `run_tasks` does.
 
@@ -226,7 +238,9 @@ def run_on_cluster(
             client.submit(call_task, read_versions(), function, *first, *task, **settings): place
             for place, task in enumerate(tasks)
         }
-        waiting: Any = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
+        waiting: Any = iter([*place_of])
+        if not ordered:
+            waiting = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
         while place_of:
             future = next(waiting, None)
             if future is None or future.status in ("cancelled", "lost"):

@@ -36,15 +36,16 @@ class ProgressBar:
         self._quiet, self._draws = quiet, not (quiet or os.environ.get(QUIET_VARIABLE))
         self._began = self._printed = time.monotonic()
 
-    def __call__(self, n_done: int, n_all: int) -> None:
-        """Draw or print how far the work is."""
+    def __call__(self, n_done: int, n_all: int | None) -> None:
+        """Draw or print how far the work is; None where nobody knows how much there is."""
         now = time.monotonic()
         if not self._draws:
             return
         if not sys.stderr.isatty():
             if self._logs and now - self._printed >= SECONDS_BETWEEN_LINES:
                 self._printed = now
-                print(f"{n_done:,} of {n_all:,} {self._title}", file=sys.stderr, flush=True)
+                of_all = "" if n_all is None else f" of {n_all:,}"
+                print(f"{n_done:,}{of_all} {self._title}", file=sys.stderr, flush=True)
             return
         if self._bar is None and now - self._began >= SECONDS_BEFORE and not ProgressBar._is_drawn:
             self._start()

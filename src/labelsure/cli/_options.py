@@ -122,6 +122,9 @@ Text = Annotated[list[str] | None, option("--text", "Column to read as text, if 
 Role = Annotated[
     list[str] | None, option("--role", "COLUMN=number or COLUMN=category, if not detected.")
 ]
+Groups = Annotated[
+    str | None, option("--groups", "Column of groups of dependent rows, which are never split.")
+]
 Truth = Annotated[str | None, option("--truth", "A table of the input's true labels.")]
 AllTruth = Annotated[str, option("--truth", "A table of true labels.")]
 DrawnTruth = Annotated[

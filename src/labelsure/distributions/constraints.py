@@ -99,7 +99,7 @@ class LabelConstraints:
         }
         return ", ".join(count(number, name) for name, number in found.items() if number) or "none"
 
-    def bind(self, label_names: LabelNames, n_labels: int) -> LabelRules:
+    def bind(self, label_names: LabelNames, n_labels: int = 0) -> LabelRules:
         """Return the rules among given labels, by position.
 
         Parameters
@@ -107,9 +107,9 @@ class LabelConstraints:
         label_names
             The labels in the order of the columns; None where rules name positions.
         n_labels
-            The number of labels.
+            The number of labels, where they have no names.
         """
-        return _bind(self, label_names, n_labels)
+        return _bind(self, label_names, n_labels if label_names is None else len(label_names))
 
     def check(self, Y: Any, label_names: Iterable[Any] | None = None) -> pd.DataFrame:
         """Return the rules that labelsets break, a row for each rule and labelset.

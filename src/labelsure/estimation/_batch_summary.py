@@ -142,14 +142,21 @@ class RowEstimates:
         """Return what a shift test compares of some rows."""
         return self.table._view(rows, by_label=self.by_label)
 
-    def summarise(self, compared: Indices | None = None) -> BatchSummary:
+    def summarise(
+        self, compared: Indices | None = None, keys: Floats | None = None
+    ) -> BatchSummary:
         """Summary of the batch.
 
         Parameters
         ----------
         compared
             Positions of the rows that a shift test compares; None draws at most 2,000.
+        keys
+            (n,) random keys of all rows, by which at most 2,000 of them are compared.
         """
+        if keys is not None:
+            chosen = np.sort(np.argsort(keys, kind="stable")[:MAX_ROWS])
+            return BatchSummary(self.sums(), ComparedRows(self.view(chosen), keys[chosen]))
         n_rows = len(self.table) if compared is None else len(compared)
         if not n_rows:
             return BatchSummary(self.sums())

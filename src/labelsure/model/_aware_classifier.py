@@ -121,9 +121,9 @@ class AccuracyAwareClassifier(FittedAttributes):
     recalibration
         "auto": label-wise calibration of independent labels, temperature scaling of chains and
         trellises, smoothing of votes. Each is kept only if the 95% interval of its mean gain in the
-        log-probability of held-out truths lies above 0. None: no recalibration. Or an unfitted
-        recalibration such as `TemperatureScaling()`. Policy and region never use the rows that it
-        was fitted to.
+        log-probability of held-out truths lies above 0 and decisions do not become less accurate.
+        None: no recalibration. Or an unfitted recalibration such as `TemperatureScaling()`. Policy
+        and region never use the rows that it was fitted to.
     check_inputs
         Whether rows are referred, whatever their score, if a number lies far outside of its
         column's range in the rows of `fit` (about one ordinary row in 200 does, at most).

@@ -38,7 +38,7 @@ from labelsure.estimation._diagnostics import (
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.foreign import take_rows
-from labelsure.metrics.registry import METRICS, MetricLike, get_metric
+from labelsure.metrics.registry import METRICS, MetricLike, accuracy, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._input_ranges import InputRanges
 from labelsure.model._predictor import Predictor, make_small_dense
@@ -237,13 +237,32 @@ class Calibration(ABC):
     def fit_recalibration(
         self, fitted: Any, parts: Sequence[CalibrationRows]
     ) -> Recalibration | None:
-        """Fit the recalibration."""
+        """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
         is_auto = isinstance(self.recalibration, str)
         if is_auto and isinstance(innermost(fitted), RecalibratedClassifier):
             return None  # it has chosen already, and perhaps another kind in each fold
         dists, truths = [part.dist for part in parts], [part.truth for part in parts]
         weights = None if parts[0].weights is None else [part.weights for part in parts]
-        return fit_recalibration(self.recalibration, dists, truths, weights)
+        found = fit_recalibration(self.recalibration, dists, truths, weights)
+        if found is None or not found.is_kept_ or not is_auto:
+            return found
+
+        def total(part: CalibrationRows, dist: LabelsetDistribution) -> float:
+            Y_pred = self.rule.choose(dist, part.apart)
+            Y_pred = dist.mode() if Y_pred is None else Y_pred
+            values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
+            return float(values.sum() if part.weights is None else part.weights @ values)
+
+        before = sum(total(part, part.dist) for part in parts)
+        after = sum(total(part, found.transform(part.dist)) for part in parts)
+        if after < before:
+            n = sum(len(p) if p.weights is None else float(p.weights.sum()) for p in parts)
+            title = get_metric(self.metric).title
+            found.reject(
+                f"decisions become less accurate on these rows, mean {title} {before / n:.3f} to "
+                f"{after / n:.3f}"
+            )
+        return found
 
 
 def learns_from_rows(recalibration: Any) -> bool:

@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -25,7 +25,13 @@ import tomli_w
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.code import digest_code
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.processes import TaskFailure, check_jobs, read_versions, watched_workers
+from labelsure._runtime.processes import (
+    TaskFailure,
+    check_jobs,
+    read_versions,
+    run_tasks,
+    watched_workers,
+)
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
@@ -43,27 +49,23 @@ from labelsure.estimation.score_table import CELL
 from labelsure.study.analyses import Analyses
 from labelsure.study.cells import Cell, cell_key, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
-from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet, run_parts
+from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet
 
-FOLDERS = ("cells", "cells/_notes", "analyses", "analyses/_notes", "tables", "figures")
-"""Where a run writes, beside its folder itself."""
+FOLDERS = ("cells", "analyses", "tables", "figures")
+"""Subfolders of a run folder."""
 
 DESCRIBED = ("source", "checksum", "n_samples", "n_labels", "n_features")
-"""Of each data set, in the manifest."""
+"""Attributes of each data set in the manifest."""
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
 
-def _encode(frame: pd.DataFrame) -> bytes:
-    return encode_parquet(pa.Table.from_pandas(frame, preserve_index=False))
-
-
-def _decode(content: bytes) -> pd.DataFrame:
-    return decode_parquet(content).to_pandas()
+def _as_table(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 class RunFolder:
-    """Where a run keeps its plan, cells, tables and figures.
+    """Folder of a run: its plan, cells, tables and figures.
 
     Parameters
     ----------
@@ -90,16 +92,16 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[Self]:
-        """Keep the folder for this process, or say who has it.
+        """Lock the folder for this process. Raises InputError that names the process which has it.
 
-        Within it, the same object can be locked again. Leaving the outermost one without an error
+        The lock is reentrant for the same object. Leaving the outermost one without an error
         completes the manifest of the run that was made meanwhile.
         """
         if self._is_locked:
             yield self
             return
         make_folder(self.path, "The run folder")
-        self._check_mark()
+        self._check_is_run_folder()
         make_folder(self.path / "cells", "The run folder")
         with hold_folder(self.path, "the run folder"):
             self._is_locked = True
@@ -112,15 +114,15 @@ class RunFolder:
             finally:
                 self._is_locked = False
 
-    def _check_mark(self) -> None:
-        """Refuse a folder of something else, whose files a run would replace."""
+    def _check_is_run_folder(self) -> None:
+        """Raise InputError if the folder holds other files, which a run would replace."""
         if (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir():
             return
-        begun = {LOCK, OWNER, "cells"}
+        own = {LOCK, OWNER, "cells"}
         others = sorted(
             path.name
             for path in self.path.iterdir()
-            if path.name not in begun and not is_leftover(path)
+            if path.name not in own and not is_leftover(path)
         )
         if others:
             raise InputError(
@@ -129,7 +131,7 @@ class RunFolder:
             )
 
     def start_manifest(self, plan: Plan, sets: dict[str, StudyData], n_jobs: int) -> None:
-        """Write what makes the numbers of a run: versions, settings, checksums, durations."""
+        """Write the manifest of a running study: versions, settings and checksums."""
         self._started = time.monotonic()
         self.manifest = {
             "state": "running",
@@ -164,15 +166,15 @@ class RunFolder:
         write_text(self.path / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Return the content of a JSON file; empty if there is none that can be read."""
+        """Content of a JSON file; empty if it is missing or damaged."""
         try:
-            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+            content = json.loads((self.path / name).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     def refuse_other_plan(self, plan: Plan) -> None:
-        """Refuse the folder of another plan; more or fewer repeats are no other plan."""
+        """Raise InputError if the folder has another plan; the number of repeats may differ."""
         before = self.read_json("manifest.json").get("plan")
         now = json.loads(json.dumps(plan.to_dict()))
         if isinstance(before, dict) and before | {"n_repeats": 0} != now | {"n_repeats": 0}:
@@ -184,12 +186,12 @@ class RunFolder:
             )
 
     def read_seconds(self) -> float:
-        """Return how long the last run took; NaN where the manifest does not say."""
+        """Duration of the last run in seconds; NaN if the manifest has none."""
         seconds = self.read_json("manifest.json").get("seconds")
         return float(seconds) if isinstance(seconds, (int, float)) else float("nan")
 
     def read_failures(self) -> dict[str, dict[str, str]]:
-        """Return error, message and traceback of each failed cell, as far as they can be read."""
+        """Error, message and traceback of each failed cell, as far as readable."""
         return {
             name: {key: str(failure.get(key, "")) for key in ("error", "message", "traceback")}
             for name, failure in self.read_json("failures.json").items()
@@ -197,17 +199,17 @@ class RunFolder:
         }
 
     def read_table(self, name: str) -> pd.DataFrame:
-        """Return a table that a finished study writes, or say that there is none."""
+        """Table of a finished study. Raises InputError if it is missing, DataError if damaged."""
         path = self._find(f"{name}.parquet")
         try:
-            return _decode(path.read_bytes())
-        except Exception as error:  # whatever libraries say of files that are damaged
+            return decode_parquet(path.read_bytes()).to_pandas()
+        except Exception as error:  # libraries raise many types for damaged files
             raise DataError(
                 f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
             ) from error
 
     def read_plan(self) -> Plan:
-        """Return the plan of the run; none of its classes has to be installed."""
+        """Plan of the run; its classes need not be installed."""
         path = self._find("plan.toml")
         try:
             return Plan.from_dict(parse_toml(path.read_text(encoding="utf-8")))
@@ -231,20 +233,20 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class CellEvent:
-    """A cell that is finished.
+    """Progress event: one cell has finished.
 
     Parameters
     ----------
     cell
-        Its name.
+        Name of the cell.
     state
         "done", "failed", or "kept" from an earlier run.
     seconds
-        How long it took.
+        Duration.
     n_finished, n_cells
-        How far the run is.
+        Finished cells, and all cells of the plan.
     message
-        Why it failed.
+        Error message of a failed cell.
     """
 
     cell: str
@@ -260,14 +262,14 @@ Progress = Callable[[CellEvent], None]
 
 @dataclass(frozen=True)
 class StudyRun:
-    """A study that was run: what `run_study` returns and `open_run` reads.
+    """A study that was run, from `run_study` or `open_run`.
 
     Parameters
     ----------
     plan
-        What was computed.
+        Plan of the study.
     folder
-        Where it is.
+        The run folder.
     scores
         The score table.
     features
@@ -288,7 +290,7 @@ class StudyRun:
 
     @property
     def seconds(self) -> float:
-        """How long the last run in the folder took, its report included; NaN until it is over."""
+        """Duration of the last run in the folder, its report included; NaN until it is over."""
         return RunFolder(self.folder).read_seconds()
 
     def _repr_html_(self) -> str:
@@ -298,7 +300,7 @@ class StudyRun:
         return make_html(sentence, self.scores.head(N_ROWS))
 
     def analyses(self, n_jobs: int | None = None) -> Analyses:
-        """Return all analyses; the mixture's fits are kept in the folder and used again.
+        """All analyses; the folder caches the fits of the mixture.
 
         Parameters
         ----------
@@ -308,19 +310,17 @@ class StudyRun:
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
-        made_from = [settings, digest_code()]
-        digest = sha256(json.dumps(made_from, sort_keys=True).encode())
+        dependencies = [settings, digest_code()]
+        digest = sha256(json.dumps(dependencies, sort_keys=True).encode())
         digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
         key, name = digest.hexdigest(), "mixture_replicates.parquet"
         store = PartStore(self.folder / "analyses")
-        with suppress(DataError, OSError, ValueError):  # damaged
-            notes = store.find(name, key)
-            if notes is not None:
-                replicates = _decode(store.read(name, notes))
-                return Analyses(self.scores, self.features, self.plan, replicates=replicates)
+        if store.find(name, key) is not None:
+            replicates = store.read(name).to_pandas()
+            return Analyses(self.scores, self.features, self.plan, replicates=replicates)
         analyses = Analyses(self.scores, self.features, self.plan, n_jobs=n_jobs)
         make_folder(self.folder / "analyses", "The run folder")
-        store.write(name, _encode(analyses.replicates), {"key": key})
+        store.write(name, _as_table(analyses.replicates), key, {})
         return analyses
 
 
@@ -333,7 +333,7 @@ def run_study(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> StudyRun:
-    """Run a study, or what is left of it.
+    """Run a study; finished cells of an earlier run are not computed again.
 
     Finished cells are kept where their settings, their data and the code that made them are the
     same. The result does not depend on the number of jobs, nor on how often a run was interrupted.
@@ -341,7 +341,7 @@ def run_study(
     Parameters
     ----------
     plan
-        What to compute.
+        Plan of the study.
     out
         The run folder. It gets plan.toml, manifest.json, cells/, failures.json, scores.parquet
         and features.parquet. To do more before the run counts as complete, such as writing a
@@ -352,7 +352,7 @@ def run_study(
         How many cells are computed at a time; None means as many as there are cores.
     scheduler
         The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers compute the cells
-        instead. What is written is written here.
+        instead. This process writes all files.
     progress
         Called with a `CellEvent` for each cell.
 
@@ -411,7 +411,7 @@ def _compute(
     n_jobs: int,
     scheduler: str | None,
 ) -> StudyRun:
-    """Compute the missing cells of a plan, and store each as it comes."""
+    """Score table and features of a study: compute the missing cells, store each at once."""
     # The longest first, so that no core is left with one of them at the end.
     order = sorted(plan_cells(plan), key=lambda cell: -_cost(sets[cell.dataset]))
     cells = {f"{cell.name}.parquet": cell for cell in order}
@@ -420,11 +420,6 @@ def _compute(
     frames: dict[Cell, pd.DataFrame] = {}
     failures: dict[str, dict[str, str]] = {}
     n_kept = 0
-
-    def keep(name: str, notes: dict[str, Any]) -> bool:
-        with suppress(DataError, OSError, ValueError):  # damaged
-            frames[cells[name]] = _decode(store.read(name, notes))
-        return cells[name] in frames
 
     def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
         # Twice as many threads as cores: the last long cells leave no core of others idle.
@@ -435,9 +430,20 @@ def _compute(
         missing = [cells[name] for name in names]
         return [(cell, plan, sets[cell.dataset], threads, os.getpid()) for cell in missing]
 
-    for name, outcome, is_kept in run_parts(
-        store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
-    ):
+    def run_cells() -> Iterator[tuple[str, Any, bool]]:
+        missing = []
+        for name, key in keys.items():
+            notes = store.find(name, key)
+            if notes is None:
+                missing.append(name)
+            else:
+                frames[cells[name]] = store.read(name).to_pandas()
+                yield name, notes, True
+        tasks, settings = make_tasks(missing), {"n_jobs": n_jobs, "scheduler": scheduler}
+        for position, result in run_tasks(_try_cell, tasks, **settings):  # type: ignore[arg-type]
+            yield missing[position], result, False
+
+    for name, outcome, is_kept in run_cells():
         cell, state, message = cells[name], "kept", ""
         if is_kept:
             n_kept, notes = n_kept + 1, outcome
@@ -448,7 +454,7 @@ def _compute(
             result, notes = outcome
             if isinstance(result, pd.DataFrame):
                 state, frames[cell] = "done", result
-                notes = store.write(name, _encode(result), {"key": keys[name], **notes})
+                store.write(name, _as_table(result), keys[name], notes)
             else:
                 state, message, failures[cell.name] = "failed", result["message"], result
                 folder.manifest["failed"] = sorted(failures)
@@ -462,15 +468,15 @@ def _compute(
     scores = pd.concat(scored, ignore_index=True) if scored else pd.DataFrame()
     features = feature_rows(plan, sets)
     for name, frame in (("scores", scores), ("features", features)):
-        PartStore(folder.path).put(f"{name}.parquet", _encode(frame))
+        PartStore(folder.path).put(f"{name}.parquet", encode_parquet(_as_table(frame)))
     return StudyRun(plan, folder.path, scores, features, failures, len(frames) - n_kept, n_kept)
 
 
 def _try_cell(
     cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int
 ) -> tuple[pd.DataFrame | dict[str, str], dict[str, Any]]:
-    """Return the rows of a cell, or what went wrong in it, which stops no other; and notes."""
-    if os.getpid() != owner:  # in a process that works for the run, how many threads kernels use
+    """(rows of a cell or its error as a dict, notes: seconds and warnings)."""
+    if os.getpid() != owner:  # a worker process: set the threads of its kernels
         os.environ["LABELSURE_NUM_THREADS"] = str(threads)
     started = time.monotonic()
     result: pd.DataFrame | dict[str, str]
@@ -490,5 +496,5 @@ def _try_cell(
 
 
 def _cost(data: StudyData) -> float:
-    """Return a rough measure of how long a data set takes."""
+    """Relative run time of a data set, roughly."""
     return data.data.n_samples * 2.0 ** min(data.data.n_labels, MAX_COST_LABELS)

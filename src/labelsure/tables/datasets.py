@@ -460,7 +460,7 @@ def read_dataset(
     Parameters
     ----------
     path
-        A table as for `labelsure.tables.files.list_slices`: a file (.csv, .tsv, .jsonl, .parquet,
+        A table as for `labelsure.tables.files.list_files`: a file (.csv, .tsv, .jsonl, .parquet,
         .feather, .npy or .npz), a folder, a pattern or an address. Or .arff, or .txt for a data
         file of the extreme-classification repository. Text may be compressed: .gz, .bz2 or .zst.
     labels

@@ -1,10 +1,10 @@
-"""The mean accuracy of all rows of files, and a report page on them, a slice at a time."""
+"""The mean accuracy of all rows of files, and a report page on them, a chunk at a time."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -16,9 +16,8 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._runtime import storage
-from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices
+from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
 from labelsure.errors import (
     DataError,
     InputError,
@@ -33,10 +32,10 @@ from labelsure.estimation._label_estimates import (
     EntryCounts,
     check_labels_are_known,
 )
-from labelsure.estimation._shift import sample_rows
+from labelsure.estimation._shift import MAX_ROWS
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.dates import read_dates
-from labelsure.tables.files import TextFormat, read_table
+from labelsure.tables.files import Chunk, TextFormat, read_table
 from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
@@ -44,11 +43,13 @@ from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
     FileRows,
     ModelFile,
-    Part,
     Progress,
+    Reasons,
     check_bad_rows,
-    plain_records,
-    read_slices,
+    draw_keys,
+    read_files,
+    read_rows,
+    refuse_failure,
     score_files,
     write_bad_rows,
 )
@@ -222,7 +223,7 @@ def sum_files(
     check_shift(shift)
     inputs = list_inputs(inputs)
     text = TextFormat(csv_sep, encoding)
-    aside = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
+    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
     rows = FileRows.open(
         model,
         inputs,
@@ -245,18 +246,27 @@ def sum_files(
             )
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
-    tasks = dict.fromkeys(rows.parts, (known, metric, aside is not None))
     found = {}
     for name, sums, _ in rows.map(
-        _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, progress=progress
+        sum_chunk,
+        *(known, metric, aside is not None),
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
     ):
-        if isinstance(sums, TaskFailure):
-            raise InputError(sums.message)
+        refuse_failure(sums, rows.files)
         found[name] = sums
+    if not found:
+        raise DataError("The input must have at least one row, it has none.")
     # In the order of the rows, whatever finished first.
-    slices = [one for name in rows.parts for one in found[name]]
-    n_bad = 0 if aside is None else aside.write(row for one in slices for row in one.bad)
-    summaries = [(one.source, one.summary) for one in slices if one.summary is not None]
+    chunks = [found[name] for name in sorted(found)]
+    n_bad = 0
+    if aside is not None:
+        bad: Reasons = {}
+        for one in chunks:
+            bad.setdefault(one.source, {}).update(one.bad)
+        n_bad = write_bad_rows(aside, rows.files, bad)
+    summaries = [(one.source, one.summary) for one in chunks if one.summary is not None]
     if not summaries:
         raise DataError("The input must have at least one row that can be used, none can.")
     files = dict[str, BatchSummary]()
@@ -265,7 +275,7 @@ def sum_files(
     whole = reduce(add, (summary for _, summary in summaries))
     accuracy, estimated = np.empty(0), np.empty(0)
     if known is not None:
-        parts = [one.labelled for one in slices if one.labelled is not None]
+        parts = [one.labelled for one in chunks if one.labelled is not None]
         entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
         known.check_found(entries)
     by_name = tuple(files.items())
@@ -277,35 +287,18 @@ def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
     return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
 
 
-@dataclass(frozen=True)
-class BadRows:
-    """The file for rows that cannot be read or used.
-
-    Parameters
-    ----------
-    output
-        The file, noted with the inputs whose rows it has.
-    """
-
-    output: storage.FinishedOutput
-
-    @classmethod
-    def open(
-        cls, path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
-    ) -> BadRows | None:
-        """Check the file before anything is computed; None without one."""
-        if path is None:
-            return None
-        place = check_bad_rows(storage.expand_path(path))
-        storage.check_output_file(place, [model, *inputs])
-        state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
-        output = storage.FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
-        output.find(overwrite=overwrite)
-        return cls(output)
-
-    def write(self, rows: Iterable[dict[str, Any]]) -> int:
-        """Write the rows in the order of the input; return how many they are."""
-        return write_bad_rows(self.output, list(rows))
+def open_bad_rows(
+    path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
+) -> storage.FinishedOutput | None:
+    """Check the file for bad rows before anything is computed; None without one."""
+    if path is None:
+        return None
+    place = check_bad_rows(storage.expand_path(path))
+    storage.check_output_file(place, [model, *inputs])
+    state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
+    output = storage.FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
+    output.find(overwrite=overwrite)
+    return output
 
 
 def check_shift(shift: str) -> None:
@@ -317,7 +310,7 @@ def check_shift(shift: str) -> None:
 
 
 @dataclass(frozen=True)
-class SliceSums:
+class ChunkSums:
     """Sums over some rows of one file.
 
     Parameters
@@ -329,43 +322,43 @@ class SliceSums:
     labelled
         Entries of the truth that are here, their actual and estimated accuracies.
     bad
-        Rows that cannot be used.
+        Why rows cannot be used.
     """
 
     source: str
     summary: BatchSummary | None
-    labelled: tuple[Indices, Floats, Floats] | None = None
-    bad: tuple[dict[str, Any], ...] = ()
+    labelled: tuple[Indices, Floats, Floats] | None
+    bad: dict[int, str]
 
 
-def _sum_part(
+def sum_chunk(
     model: AccuracyAwareClassifier,
-    part: Part,
+    chunk: Chunk,
+    name: str,
     known: TrueLabels | None,
     metric: str | None,
     sets_aside: bool,
-) -> list[SliceSums]:
-    """Return sums of each slice of a part, then its bad rows."""
-    found = []
+) -> ChunkSums:
+    """Return the sums of a chunk, its labelled rows and its bad rows."""
     inputs = InputTable(model, None if known is None else known.id_column)
-    fitted, bad = model.fitted_, list[dict[str, Any]]()
+    fitted, bad = model.fitted_, dict[int, str]()
     counts_labels = metric in LABEL_METRICS
     estimator = fitted.estimator_for(None if counts_labels else metric)
-    for some in read_slices(inputs, part, bad=bad if sets_aside else None):
-        predictions = fitted.predictor.predict(some.X)
-        table = fitted.tabulate(predictions, metric=estimator.metric)
-        estimated = estimator.estimate_rows(table)
-        labelled = None
-        if known is not None:
-            names = some.rows.index if known.id_column is None else some.ids
-            source = some.slice.file.source
-            labelled = _compare_labelled(estimator, estimated, known, names, source, some.X)
-        summary = estimated.summarise()
-        if counts_labels:
-            check_labels_are_known(predictions.dist, estimator.label_calibration_)
-            summary = replace(summary, entries=EntryCounts.of_table(table))
-        found.append(SliceSums(some.slice.file.source, summary, labelled))
-    return [*found, SliceSums("", None, bad=tuple(bad))]
+    some = read_rows(inputs, chunk, bad if sets_aside else None)
+    if some.X is None:
+        return ChunkSums(some.source, None, None, bad)
+    predictions = fitted.predictor.predict(some.X)
+    table = fitted.tabulate(predictions, metric=estimator.metric)
+    estimated = estimator.estimate_rows(table)
+    labelled = None
+    if known is not None:
+        names = some.rows.index if known.id_column is None else some.ids
+        labelled = _compare_labelled(estimator, estimated, known, names, some.source, some.X)
+    summary = estimated.summarise(keys=some.keys)
+    if counts_labels:
+        check_labels_are_known(predictions.dist, estimator.label_calibration_)
+        summary = replace(summary, entries=EntryCounts.of_table(table))
+    return ChunkSums(some.source, summary, labelled, bad)
 
 
 def _compare_labelled(
@@ -439,31 +432,27 @@ def report_files(
                 "`truth` must come without `scored`: a page with actual accuracies scores its rows "
                 "again. Leave out `scored`."
             )
-    aside = BadRows.open(bad_rows, model, paths, overwrite=overwrite)
-    rows = FileRows.open(model, paths, id_column=id_column, text=text, trust=trust)
+    aside = open_bad_rows(bad_rows, model, paths, overwrite=overwrite)
+    shown = [*show, *([id_column or ID] if truth is not None else [])]
+    rows = FileRows.open(model, paths, id_column=id_column, columns=shown, text=text, trust=trust)
     fitted = rows.model
     # Rows that `score` set aside are not in its output.
-    bad = None if aside is None and scored is None else list[dict[str, Any]]()
+    bad: Reasons | None = None if aside is None and scored is None else {}
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        frame, _ = read_frame(rows, InputTable(fitted, id_column), [*show, id_column or ID], bad)
+        frame, _ = read_frame(rows, InputTable(fitted, id_column), bad)
         where = show_name(paths[0])
         known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
         if aside is not None:
-            aside.write(bad or [])
+            write_bad_rows(aside, rows.files, bad or {})
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
-    chosen = sample_rows(rows.n_rows)
-    batches, places = [], list[Any]()
-    for part in rows.parts.values():
-        some = _predict_some(fitted, part, part.choose(chosen), id_column, show, bad)
-        for batch, own in some:
-            batches.append(batch)
-            places += own
+    sampled, n_rows = _sample(rows, bad)
+    batches, places = _predict_sample(fitted, sampled, id_column, show, bad)
     table = None
     if scored is not None:
         table = _read_scored(scored, sep, TextFormat(csv_sep))
-    elif len(chosen) < rows.n_rows:
+    elif n_rows > MAX_ROWS:
         with TemporaryDirectory() as folder:
             out = Path(folder) / "scored"
             lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
@@ -480,36 +469,82 @@ def report_files(
                 bad_rows=found_bad,
                 **lean,
             )
-            if found_bad is not None:
-                bad = [json.loads(line) for line in found_bad.read_text("utf-8").splitlines()]
+            if found_bad is not None and bad is not None:
+                for line in found_bad.read_text("utf-8").splitlines():
+                    one = json.loads(line)
+                    bad.setdefault(one["file"], {})[one["row"]] = one["reason"]
             table = _read_scored(out, None, TextFormat())
     if table is not None:
         _check_scored(fitted, table, batches, places, scored)
     if aside is not None:
-        aside.write(bad or [])
+        write_bad_rows(aside, rows.files, bad or {})
     return make_model_report(fitted.fitted_, batches, title, open_cost, scored=table)
 
 
-def _predict_some(
+@dataclass(frozen=True)
+class SampledRows:
+    """Random rows of a chunk, whose position among all rows is that in their file plus `offset`."""
+
+    chunk: Chunk
+    rows: pd.DataFrame
+    keys: Floats
+    offset: int
+
+    def keep(self, is_kept: Mask) -> SampledRows:
+        """Return some of the rows."""
+        return replace(self, rows=self.rows[is_kept], keys=self.keys[is_kept])
+
+
+def _sample(files: FileRows, bad: Reasons | None) -> tuple[list[SampledRows], int]:
+    """Return at most 2,000 random rows of files by chunk, and the number of all rows."""
+    sampled, n_rows = list[SampledRows](), 0
+    for _, chunk in files.read():
+        rows, reasons = chunk.read()
+        if reasons and bad is None:
+            refuse_failure(RowsError(reasons, chunk.where), [chunk.file])
+        if reasons and bad is not None:
+            bad.setdefault(chunk.file.source, {}).update(reasons)
+        keys, light = draw_keys(chunk.file.source, rows.index), replace(chunk, content=None)
+        sampled.append(SampledRows(light, rows, keys, n_rows - chunk.first_row))
+        n_rows += chunk.n_rows
+        all_keys = np.concatenate([some.keys for some in sampled])
+        if len(all_keys) > MAX_ROWS:
+            largest = np.partition(all_keys, MAX_ROWS - 1)[MAX_ROWS - 1]
+            sampled = [some.keep(some.keys <= largest) for some in sampled]
+    if not n_rows:
+        raise DataError("The input must have at least one row, it has none.")
+    return [some for some in sampled if len(some.rows)], n_rows
+
+
+def _predict_sample(
     model: AccuracyAwareClassifier,
-    part: Part,
-    chosen: Indices,
+    sampled: list[SampledRows],
     id_column: str | None,
     show: Sequence[str],
-    bad: list[dict[str, Any]] | None,
-) -> Iterator[tuple[PageBatch, list[tuple[str, int]]]]:
-    """Yield predictions for some rows of a part, as a page takes them, and where the rows are."""
-    import pandas as pd
-
+    bad: Reasons | None,
+) -> tuple[list[PageBatch], list[tuple[str, int]]]:
+    """Return predictions for some rows, as a page takes them, and where the rows are."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    reader = InputTable(model, id_column)
-    for some in read_slices(reader, part, columns=show, chosen=chosen, bad=bad):
-        found = model.fitted_.predictor.predict(some.X)
-        names = pd.Index(some.positions + part.first_row) if some.ids is None else some.ids
-        shown = choose_columns(some.rows if show else some.X, show)
-        places = [(some.slice.file.source, int(row)) for row in some.rows.index]
-        yield PageBatch(found.with_index(names), None, shown), places
+    batches, places, inputs = [], list[tuple[str, int]](), InputTable(model, id_column)
+    for some in sampled:
+        rows = some.rows
+        try:
+            X, ids = inputs.read(rows, some.chunk.where)
+        except RowsError as error:
+            if bad is None:
+                raise
+            reasons = {int(row): reason for row, reason in error.reasons.items()}
+            bad.setdefault(some.chunk.file.source, {}).update(reasons)
+            rows = rows.drop(index=list(reasons))
+            if not len(rows):
+                continue
+            X, ids = inputs.read(rows, some.chunk.where)
+        names = rows.index + some.offset if ids is None else ids
+        found = model.fitted_.predictor.predict(X).with_index(names)
+        batches.append(PageBatch(found, None, choose_columns(rows if show else X, show)))
+        places += [(some.chunk.file.source, int(row)) for row in rows.index]
+    return batches, places
 
 
 ESTIMATED, PREDICTED, REASON = "estimated_accuracy", "predicted", "reason"
@@ -625,11 +660,12 @@ def monitor_files(
             "leave both out: each file is then a chunk."
         )
     inputs, text = list_inputs(inputs), TextFormat(csv_sep, encoding)
-    aside = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
-    rows = FileRows.open(model, inputs, id_column=id_column, text=text, trust=trust)
+    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
+    dated = [] if time is None else [time]
+    rows = FileRows.open(model, inputs, id_column=id_column, columns=dated, text=text, trust=trust)
     fitted, reader = rows.model, InputTable(rows.model, id_column)
-    bad = None if aside is None else list[dict[str, Any]]()
-    frame, places_of = read_frame(rows, reader, [] if time is None else [time], bad)
+    bad: Reasons | None = None if aside is None else {}
+    frame, places_of = read_frame(rows, reader, bad)
     if time is None:
         chunks = _cut_by_file([source for source, _ in places_of])
     else:
@@ -641,15 +677,13 @@ def monitor_files(
             (source, row), reason = places_of[undated[0]], reasons[undated[0]]
             raise RowsError({row: reason}, repr(source))
         if bad is not None:
-            values = plain_records(frame.iloc[undated])
-            for at, own in zip(undated, values, strict=True):
+            for at in undated:
                 source, row = places_of[at]
-                found = {"file": source, "row": row, "line": None, "reason": reasons[at]}
-                bad.append({**found, "values": own})
+                bad.setdefault(source, {})[row] = reasons[at]
         frame = frame.drop(index=undated).reset_index(drop=True)
         chunks = _cut_by_calendar(dates.drop(index=undated), every or "W-MON")
     if aside is not None:
-        aside.write(bad or [])
+        write_bad_rows(aside, rows.files, bad or {})
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
@@ -673,19 +707,15 @@ def monitor_files(
 
 
 def read_frame(
-    rows: FileRows,
-    reader: InputTable,
-    columns: Sequence[str],
-    bad: list[dict[str, Any]] | None,
+    rows: FileRows, reader: InputTable, bad: Reasons | None
 ) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
-    """Return all rows that a model can use, with some more columns, and file and row of each."""
+    """Return all rows that a model can use, and file and row of each."""
     import pandas as pd
 
     frames, places = [], list[tuple[str, int]]()
-    for part in rows.parts.values():
-        for some in read_slices(reader, part, columns=columns, bad=bad):
-            frames.append(some.rows)
-            places += [(some.slice.file.source, int(row)) for row in some.rows.index]
+    for some in read_files(rows, reader, bad):
+        frames.append(some.rows)
+        places += [(some.source, int(row)) for row in some.rows.index]
     if not frames:
         raise DataError("The input must have at least one row that can be used, none can.")
     return pd.concat(frames, ignore_index=True), places

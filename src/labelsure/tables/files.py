@@ -1,25 +1,24 @@
-"""Tables in files of any size: cut into slices of some rows, which are read one at a time.
+"""Tables in files of any size: a stream of chunks, by Arrow's readers.
 
 All commands and `read_dataset` read tables here, by one rule: text is UTF-8 unless an encoding is
-named; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied: a
-compressed file is a stream, which one process reads from its beginning.
+named; values of CSV are text; keys that a JSONL row lacks are missing. Nothing is copied, and no
+file is read twice unless it has bad rows, whose lines a second pass counts.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import io
 import json
 import os
 import re
-import threading
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,7 +30,7 @@ from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime import storage
-from labelsure._runtime.typing import AnyPath, Integers
+from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.errors import (
     DataError,
     InputError,
@@ -156,12 +155,15 @@ class TableFile:
         Values of columns that the names of its folders hold.
     text
         Format of its text.
+    keys
+        Of a table in JSONL, the wanted columns that some row has.
     """
 
     path: str
     source: str = ""
     partitions: Partitions = ()
     text: TextFormat = TextFormat()
+    keys: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -179,69 +181,71 @@ class TableFile:
         return KINDS[storage.suffix_of(Path(storage.without_options(self.path)))]
 
 
+CHUNK_ROWS, CHUNK_BYTES = 100_000, 2**23
+"""Rows and bytes of a chunk at most; a row that is longer makes a longer chunk."""
+
+N_CHUNKS, FEWEST_ROWS, FEWEST_BYTES = 16, 2048, 2**18
+"""A file has at least as many chunks, unless they would be smaller than that: so that some
+processes share one file, and a killed run loses little."""
+
+
 @dataclass(frozen=True)
-class FileSlice:
-    """Some rows of one file: what one task reads, the same on every machine.
+class Chunk:
+    """Consecutive rows of one file, as the stream found them; the process that reads them parses.
 
     Parameters
     ----------
     file
         Of which it is.
     number
-        0, 1, ... over all files.
+        0, 1, ... in its file.
     first_row
-        Of the slice in its file, from 0; a header is no row.
+        Of the chunk in its file, from 0; a header is no row.
     n_rows
-        How many rows it has.
-    n_bytes
-        How much its columns take, about.
-    start
-        In CSV and JSONL, where its bytes begin, once unpacked.
-    line
-        In CSV and JSONL, the line in which it begins, from 1.
-    text
-        In CSV and JSONL, what is known of the text of the file.
-    group
-        In Parquet and Feather, the row group that holds its rows.
+        Number of rows, bad ones included.
     content
-        Its bytes, if another process has read them.
+        An Arrow table, bytes of JSONL, or an array.
+    bad
+        Why rows could not be split into values, by their positions in the file.
+    columns
+        Those that are wanted; None for all.
     """
 
     file: TableFile
     number: int
     first_row: int
     n_rows: int
-    n_bytes: int
-    start: int = 0
-    line: int | None = None
-    text: TextScan | None = None
-    group: int = 0
-    content: bytes | None = field(default=None, repr=False)
+    content: Any = field(repr=False)
+    bad: Mapping[int, str] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
 
     @property
     def where(self) -> str:
         """The file, as messages about rows name it."""
         return repr(self.file.source)
 
-    def join(self, more: FileSlice, n_bytes: int) -> FileSlice | None:
-        """Return the slice of both, if their rows follow each other and are not too many bytes."""
-        is_next = (self.file, self.group) == (more.file, more.group)
-        is_next &= self.first_row + self.n_rows == more.first_row
-        if not is_next or self.n_bytes + more.n_bytes > n_bytes:
-            return None
-        n_rows = self.n_rows + more.n_rows
-        return replace(self, n_rows=n_rows, n_bytes=self.n_bytes + more.n_bytes)
+    def read(self) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return the rows that can be read, and why the others cannot, both by position."""
+        import pandas as pd
 
-    def changed(self) -> DataError:
-        """Return the error for a file that is not as it was when it was cut."""
-        return DataError(
-            f"The file {self.where} must stay as it is while it is read, but its rows from "
-            f"{self.first_row} on (rows count from 0) have changed. Start again."
-        )
+        rows = pd.RangeIndex(self.first_row, self.first_row + self.n_rows)
+        if self.bad:
+            rows = rows.delete([row - self.first_row for row in self.bad])
+        frame, reasons = self.file.kind.parse(self)
+        bad = {**self.bad, **{int(rows[place]): why for place, why in reasons.items()}}
+        frame.index = rows.delete(list(reasons)) if reasons else rows
+        for name, value in self.file.partitions:
+            if name not in frame.columns and (self.columns is None or name in self.columns):
+                frame[name] = pd.Series(value, frame.index, dtype="str")
+        return frame, dict(sorted(bad.items()))
+
+
+Piece = tuple[Any, int, Mapping[int, str]]
+"""Content, number of rows and bad rows of a chunk."""
 
 
 class FileKind(Protocol):
-    """A kind of table file: how it is cut into slices and how a slice is read."""
+    """A kind of table file: how it is streamed and parsed."""
 
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Return the columns with their types, how many there are without names, or None.
@@ -249,16 +253,20 @@ class FileKind(Protocol):
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
-        """Return the slices of a file, numbered from 0, each of at most `rows` rows."""
+    def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Yield the rows of a file from the first to the last."""
 
-    def read(
-        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-    ) -> pd.DataFrame:
-        """Return the rows of a slice, those columns of it that there are, whatever their index.
+    def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return the wanted columns that there are, whatever their index.
 
-        Rows that cannot be read are left out, and their reasons put into `bad` by position.
+        Rows that cannot be read are left out; their reasons are by position in the content.
         """
+
+
+def _rows_of_chunk(n_rows: int, bytes_of_row: float) -> int:
+    """Return how many rows of a file whose size is known make a chunk."""
+    most = min(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, bytes_of_row)))
+    return max(1, min(most, max(FEWEST_ROWS, -(-n_rows // N_CHUNKS))))
 
 
 @contextmanager
@@ -316,111 +324,117 @@ def check_names(names: Sequence[str], where: str) -> list[str]:
     return list(names)
 
 
-_LOCK = threading.RLock()
-_KEPT: dict[Any, Any] = {}  # the reader that was used last
-
-
-def _keep_reader(key: Any, first: int, open_reader: Callable[[], Any]) -> Any:
-    """Return a reader that only goes forward: the one used last, unless it is beyond `first`.
-
-    Without it, to reach the last rows of a file would take as long as to read all of them.
-    """
-    reader = _KEPT.pop(key, None)
-    if reader is None or reader.at > first:
-        reader = open_reader()
-    _KEPT.clear()
-    _KEPT[key] = reader
-    return reader
-
-
 # Text: CSV, TSV, JSONL
 
-BLOCK_BYTES = 2**22
-"""Bytes that the scan holds at a time: more is not faster. A header fits into one block."""
+BLOCK_BYTES = 2**20
+"""Bytes that Arrow parses at a time. It reads up to 32 such blocks ahead."""
+
+HEADER_BYTES, MAX_ROW_BYTES = 2**22, 2**26
+"""Bytes of a header, and of a row of CSV, at most."""
 
 UNNAMED = "(unnamed)"
 """The column of a header without a name, which pandas writes for the index."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
-NO_BYTE = -1
+
+LAST_ROW = "\ue8f1\ue0b0\uf2c4\ue95e"
+"""Begins a row of too many values that follows the last one, and is lost where quotes are open."""
+
+LINE = "line {line} "
+"""How reasons of text files begin until `name_lines` has counted the lines."""
 
 
-@dataclass(frozen=True)
-class TextScan:
-    """What one sweep over a text file finds.
+class TextStream:
+    """A text file as UTF-8, decompressed and without a byte order mark.
 
     Parameters
     ----------
-    names, sep
-        The columns in the header of CSV, and what stands between values; "" for JSONL.
+    file
+        To be read.
+    end
+        What follows its last byte.
     """
 
-    names: tuple[str, ...]
-    sep: str
+    closed = False  # which Arrow asks for
 
-    @property
-    def signs(self) -> tuple[int, int]:
-        """The bytes between values and around them, as the kernel takes them."""
-        return (ord(self.sep), ord('"')) if self.sep else (NO_BYTE, NO_BYTE)
+    def __init__(self, file: TableFile, end: bytes = b"") -> None:
+        self._file, self._end = storage.UnpackedFile(file.path), end
+        self._name, self._encoding = file.name, file.text.encoding
+        self._decoder = None
+        if self._encoding is not None:
+            self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        self._rest, self._is_over, self._is_begun = b"", False, False
+
+    def _begin(self) -> None:
+        start, self._is_begun = self._file.read(4), True
+        if self._decoder is None and start.startswith(NO_TEXT):
+            raise DataError(
+                f"The file {self._name} must be text in UTF-8, it begins like UTF-16 or like a "
+                "compressed file. Convert it, name its encoding with `encoding`, or let its name "
+                "end in .gz or .zst."
+            )
+        self._rest = self._recode(start).removeprefix(BYTE_ORDER_MARK)
+
+    def _recode(self, content: bytes) -> bytes:
+        if self._decoder is None:
+            return content
+        with _reading(self._name, f"text in {self._encoding}"):
+            return self._decoder.decode(content, final=not content).encode()
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return the next bytes, fewer at the end only."""
+        if not self._is_begun:
+            self._begin()
+        while len(self._rest) < n_bytes and not self._is_over:
+            content = self._file.read(n_bytes - len(self._rest))
+            self._is_over = not content
+            self._rest += self._recode(content) + (self._end if self._is_over else b"")
+        found, self._rest = self._rest[:n_bytes], self._rest[n_bytes:]
+        return found
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines with their ends."""
+        rest = b""
+        while block := self.read(BLOCK_BYTES):
+            *lines, rest = (rest + block).splitlines(keepends=True)
+            yield from lines
+        yield from rest.splitlines(keepends=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 @lru_cache(maxsize=4096)
-def scan_text(
-    file: TableFile, sep: str | None, every: int, state: tuple[Any, ...]
-) -> tuple[TextScan, list[int], list[int], int]:
-    """Return what a text file is, where every so many rows begin, their lines, how many rows.
+def _read_header(
+    file: TableFile, sep: str, state: tuple[Any, ...]
+) -> tuple[tuple[str, ...], str, int]:
+    """Return the columns of CSV, their separator, and the bytes up to the first row."""
+    with closing(TextStream(file)) as stream:
+        content = stream.read(HEADER_BYTES)
+    sep, n_bytes = sep or _find_sep(content), 0
 
-    The last of the places is the end of the file.
-    """
-    from labelsure._kernels.row_starts import N_ROWS, N_STARTS, QUOTED, STATE, find_row_starts
+    def lines() -> Iterator[str]:
+        nonlocal n_bytes
+        for line in content.splitlines(keepends=True):
+            n_bytes += len(line)
+            yield line.decode("latin-1")
+        yield LAST_ROW
 
-    counts, offsets, lines = np.zeros(3, np.int64), list[int](), list[int]()
-    with closing(storage.UnpackedFile(file.path)) as stream:
-        content = stream.read(BLOCK_BYTES)
-        if content.startswith(NO_TEXT):
-            raise DataError(
-                f"The file {file.name} must be text in UTF-8, it begins like UTF-16 or like a "
-                "compressed file. Convert it, or let its name end in .gz or .zst."
-            )
-        begin = len(BYTE_ORDER_MARK) if content.startswith(BYTE_ORDER_MARK) else 0
-        if sep is not None:
-            sep = sep or _find_sep(content[begin:])
-            starts = _starts_in(content[begin:], ord(sep), ord('"'))[1:2]
-            end = begin + int(starts[0]) if len(starts) else len(content)
-        header, at = content[begin:end] if sep else b"", end if sep else 0
-        scan, line = TextScan((), sep or ""), 1 + content[:at].count(b"\n")
-        while content:
-            block = np.frombuffer(content, np.uint8)[at - stream.at + len(content) :]
-            starts = np.empty(len(block) // every + 1, np.int64)
-            find_row_starts(block, *scan.signs, every, counts, starts)
-            starts, breaks = starts[: counts[N_STARTS]], np.flatnonzero(block == ord("\n"))
-            offsets += (at + starts).tolist()
-            lines += (line + np.searchsorted(breaks, starts)).tolist()
-            at, line = at + len(block), line + len(breaks)
-            content = stream.read(BLOCK_BYTES)
-    n_rows = int(counts[N_ROWS])
-    if counts[STATE] == QUOTED:
+    values = next((row for row in csv.reader(lines(), delimiter=sep) if row), [])
+    if values == [LAST_ROW]:
+        raise DataError(f"The file {file.name} must begin with a header line, it is empty.")
+    if values[-1].endswith(LAST_ROW):
         raise DataError(
-            f"Quotes in {file.name} must be closed, the file ends inside of them. Fix the row that "
-            "has a single quotation mark, among rows "
-            f"{max(0, (n_rows - 1) // every * every)} to {n_rows - 1} (rows count from 0), or copy "
-            "the file again."
+            f"Quotes in {file.name} must be closed, the file ends inside of them. Fix the header, "
+            "which has a single quotation mark, or copy the file again."
         )
-    names = _read_header(header, sep, file) if sep else []
-    return replace(scan, names=tuple(names)), [*offsets, at], lines, n_rows
-
-
-def _read_header(content: bytes, sep: str, file: TableFile) -> list[str]:
     try:
-        text = file.text.decode(content, "the header")
+        names = [decode_bytes(value.encode("latin-1"), "the header").strip() for value in values]
     except ValueError as error:
         raise DataError(f"The file {file.name} cannot be read: {error}.") from error
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep)
-    values = next((line for line in lines if line), [])
-    if not values:
-        raise DataError(f"The file {file.name} must begin with a header line, it is empty.")
-    return check_names([name.strip() or UNNAMED for name in values], file.name)
+    return tuple(check_names([name or UNNAMED for name in names], file.name)), sep, n_bytes
 
 
 def _find_sep(content: bytes) -> str:
@@ -429,161 +443,272 @@ def _find_sep(content: bytes) -> str:
     return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
-def _starts_in(content: bytes, sep: int, quote: int) -> Integers:
-    """Return where each row of some bytes begins, the first of which begins a row."""
-    from labelsure._kernels.row_starts import N_STARTS, find_row_starts
-
-    block = np.frombuffer(content, np.uint8)
-    starts, counts = np.empty(len(block) + 1, np.int64), np.zeros(3, np.int64)
-    find_row_starts(block, sep, quote, 1, counts, starts)
-    return starts[: counts[N_STARTS]]
-
-
-def load_slice(slice_: FileSlice) -> FileSlice:
-    """Return a slice with its bytes, where only one process can read the file: a stream."""
-    if slice_.text is None or storage.find_codec(slice_.file.path) is None:
-        return slice_
-    try:
-        return replace(slice_, content=_read_text(slice_))
-    except DataError:  # which whoever reads the slice meets again, and reports
-        return slice_
-
-
-def _read_text(slice_: FileSlice) -> bytes:
-    """Return the bytes of a slice of a text file."""
-    if slice_.content is not None:
-        return slice_.content
-    end = slice_.start + slice_.n_bytes
-    if storage.find_codec(slice_.file.path) is not None:
-        with _LOCK:
-            key = slice_.file.state
-            stream = _keep_reader(key, slice_.start, lambda: storage.UnpackedFile(slice_.file.path))
-            content: bytes = stream.read_range(slice_.start, end)
-    else:
-        with storage.open_file(slice_.file.path) as file:
-            file.seek(slice_.start)
-            content = file.read(slice_.n_bytes)
-    if len(content) != slice_.n_bytes:
-        raise slice_.changed()
-    return content
+def _text_bytes_of_chunk(file: TableFile) -> int:
+    n_bytes: int = storage.describe_file_state(file.path)[1]
+    return min(CHUNK_BYTES, max(FEWEST_BYTES, n_bytes // N_CHUNKS))
 
 
 @dataclass(frozen=True)
-class TextFile:
-    """CSV with a header line, every value of which is text and "" if it is not there; or JSONL.
+class CsvFile:
+    """CSV with a header line, every value of which is text, and "" if it is not there.
 
     Parameters
     ----------
     sep
-        What stands between values of CSV; "" for the first of comma, semicolon, tab and bar that
-        the header has; None for JSONL.
+        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        header has.
     """
 
-    sep: str | None = ""
+    sep: str = ""
 
-    def columns(self, file: TableFile) -> dict[str, str] | None:
-        """Return the names in the header, all of which are text; None for JSONL."""
-        found = self._scan(file, SLICE_ROWS)[0]
-        return None if self.sep is None else dict.fromkeys(found.names, "text")
+    def header(self, file: TableFile) -> tuple[tuple[str, ...], str, int]:
+        """Return columns, separator, and the bytes up to the first row."""
+        return _read_header(file, file.text.sep or self.sep, file.state)
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
-        """Return the slices of a file."""
-        scan, offsets, lines, n_rows = self._scan(file, rows)
-        for number, (start, end) in enumerate(pairwise(offsets)):
-            first = number * rows
-            n_taken = min(rows, n_rows - first)
-            yield FileSlice(file, number, first, n_taken, end - start, start, lines[number], scan)
+    def columns(self, file: TableFile) -> dict[str, str]:
+        """Return the names in the header, all of which are text."""
+        return dict.fromkeys(self.header(file)[0], "text")
 
-    def _scan(self, file: TableFile, rows: int) -> tuple[TextScan, list[int], list[int], int]:
-        sep = None if self.sep is None else file.text.sep or self.sep
-        return scan_text(file, sep, rows, file.state)
+    def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Yield the rows; those with too many or too few values are bad."""
+        most = _text_bytes_of_chunk(file)
+        kept: list[Piece] = []
+        n_bytes = n_rows = 0
+        for size, piece in self._read_blocks(file, columns, min(most, BLOCK_BYTES)):
+            for some in _split(piece, n_rows):
+                n_kept = sum(rows for _, rows, _ in kept)
+                if kept and (n_bytes + size > most or n_kept + some[1] > CHUNK_ROWS):
+                    yield _join(kept)
+                    kept, n_bytes = [], 0
+                kept.append(some)
+                n_bytes += size
+            n_rows += piece[1]
+        if n_rows:
+            yield _join(kept)
 
-    def read(
-        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-    ) -> pd.DataFrame:
-        """Return the rows of a slice: of CSV those that have as many values as the header."""
-        content, scan = _read_text(slice_), slice_.text
-        assert scan is not None  # `cut` has found it
-        if slice_.file.text.encoding is not None:
-            with _reading(slice_.where, f"text in {slice_.file.text.encoding}"):
-                content = content.decode(slice_.file.text.encoding).encode()
-        found: dict[int, str] = {}
-        frame = (_parse_csv if scan.sep else _parse_jsonl)(content, slice_, columns, found)
-        lines = find_lines(slice_, [slice_.first_row + row for row in found])
-        reasons = (f"line {line} {why}" for line, why in zip(lines, found.values(), strict=True))
-        bad |= sorted(zip(found, reasons, strict=True))
-        return frame
+    def _read_blocks(
+        self, file: TableFile, columns: Sequence[str] | None, n_bytes: int
+    ) -> Iterator[tuple[int, Piece]]:
+        """Yield blocks with their sizes, from the beginning again where a row is longer."""
+        import pyarrow as pa
+
+        n_rows = 0
+        while True:
+            try:
+                for piece in self._parse_blocks(file, columns, n_bytes, n_rows):
+                    yield n_bytes, piece
+                    n_rows += piece[1]
+                return
+            except pa.ArrowInvalid as error:
+                if "straddl" not in str(error):
+                    raise
+                if n_bytes >= MAX_ROW_BYTES:
+                    raise _open_quotes(file, n_rows) from error
+                n_bytes *= 8
+
+    def _parse_blocks(
+        self, file: TableFile, columns: Sequence[str] | None, n_bytes: int, first_row: int
+    ) -> Iterator[Piece]:
+        """Yield the rows of blocks of some bytes, from a row on."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        names, sep, n_skipped = self.header(file)
+        wanted = _choose_columns(columns, names)
+        hint, last = _suggest_sep(names), f"\n{LAST_ROW}{sep * len(names)}\n"
+        bad, is_closed = dict[int, str](), False
+
+        def skip(row: Any) -> str:
+            nonlocal is_closed
+            if row.text == last.strip("\n"):
+                is_closed = True
+            else:
+                found = f"{row.actual_columns}{hint and f' ({hint})'}"
+                must = f"must have {row.expected_columns} values like the header"
+                bad[row.number - 1] = f"{LINE}{must}, it has {found}"
+            return "skip"
+
+        end, held = 0, list[Piece]()
+        with closing(TextStream(file, last.encode())) as stream:
+            stream.read(n_skipped)
+            with closing(
+                arrow_csv.open_csv(
+                    pa.PythonFile(stream, "r"),
+                    read_options=arrow_csv.ReadOptions(
+                        column_names=list(names), use_threads=False, block_size=n_bytes
+                    ),
+                    parse_options=arrow_csv.ParseOptions(
+                        delimiter=sep, newlines_in_values=True, invalid_row_handler=skip
+                    ),
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=dict.fromkeys(names, pa.binary()),
+                        include_columns=wanted or list(names[:1]),  # none would mean all
+                        strings_can_be_null=False,
+                    ),
+                )
+            ) as reader:
+                batches = iter(reader)
+                while True:
+                    try:
+                        batch = next(batches, None)
+                    except pa.ArrowInvalid:  # a row is longer than a block
+                        yield from held
+                        raise
+                    if batch is None:
+                        break
+                    yield from held  # the last rows stay until quotes are known to be closed
+                    numbers = _good_rows(end, len(batch), bad)
+                    begin, end = end, int(numbers[-1]) + 1 if len(numbers) else end
+                    at = int(np.searchsorted(numbers, first_row))
+                    begin = max(begin, first_row)
+                    own = {row: why for row, why in bad.items() if begin <= row < end}
+                    table = pa.Table.from_batches([batch]).slice(at)
+                    held = [(table, end - begin, own)] if end > begin else []
+        if not is_closed:
+            raise _open_quotes(file, max([end - 1, *bad]))
+        rest = {row: why for row, why in sorted(bad.items()) if row >= max(end, first_row)}
+        if rest:  # bad rows after the last good one
+            held.append((None, max(rest) + 1 - max(end, first_row), rest))
+        yield from held
+
+    def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return the wanted columns."""
+        import pandas as pd
+
+        wanted = _choose_columns(chunk.columns, self.header(chunk.file)[0])
+        if chunk.content is None:
+            return pd.DataFrame({name: pd.Series(dtype="str") for name in wanted}), {}
+        table, reasons = decode_table(chunk.content)
+        frame = table.to_pandas()[wanted]
+        return frame, {row: f"{LINE}cannot be read: {why}" for row, why in reasons.items()}
+
+    def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
+        """Yield lines and values of some rows, by Python's reader."""
+        names, sep, _ = self.header(file)
+        number = -1
+        with closing(TextStream(file)) as stream, _any_field_size():
+            lines = (line.decode("latin-1") for line in stream.lines())
+            reader = csv.reader(lines, delimiter=sep)
+            next(row for row in reader if row)
+            before = reader.line_num
+            for row in reader:
+                number += bool(row)
+                if row and number in rows:
+                    values = None
+                    with suppress(ValueError):
+                        texts = [cell.encode("latin-1").decode() for cell in row]
+                        values = dict(zip(names, texts, strict=True))
+                    yield number, before + 1, values
+                before = reader.line_num
 
 
-def _parse_csv(
-    content: bytes, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-) -> pd.DataFrame:
+def _good_rows(first: int, n_rows: int, bad: Mapping[int, str]) -> Indices:
+    """Return the numbers of so many rows that are not bad, from the first of them on."""
+    skipped = [row for row in bad if row >= first]
+    numbers = np.arange(first, first + n_rows + len(skipped))
+    return numbers[~np.isin(numbers, skipped)][:n_rows]
+
+
+def _open_quotes(file: TableFile, row: int) -> DataError:
+    return DataError(
+        f"Quotes in {file.name} must be closed, the file ends inside of them. Fix row {row} (rows "
+        "count from 0), which has a single quotation mark, or copy the file again."
+    )
+
+
+def _split(piece: Piece, first_row: int) -> Iterator[Piece]:
+    """Yield the rows of a piece, no more than a chunk may have at a time."""
+    table, n_rows, bad = piece
+    at = 0
+    for start in range(first_row, first_row + n_rows, CHUNK_ROWS):
+        end = min(start + CHUNK_ROWS, first_row + n_rows)
+        own = {row: why for row, why in bad.items() if start <= row < end}
+        n_good = end - start - len(own)
+        yield (None if table is None else table.slice(at, n_good)), end - start, own
+        at += n_good
+
+
+def _join(pieces: Sequence[Piece]) -> Piece:
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
-    assert slice_.text is not None  # `cut` has found it
-    names = list(slice_.text.names)
-    wanted = _choose_columns(columns, names)
-    hint = _suggest_sep(names)
-
-    def skip(row: Any) -> str:
-        found = f"{row.actual_columns}{hint and f' ({hint})'}"
-        bad[row.number - 1] = (
-            f"must have {row.expected_columns} values like the header, it has {found}"
-        )
-        return "skip"
-
-    with _reading(slice_.where):
-        table = arrow_csv.read_csv(
-            pa.BufferReader(content),
-            read_options=arrow_csv.ReadOptions(
-                column_names=names, use_threads=False, block_size=len(content) + 1
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=slice_.text.sep, newlines_in_values=True, invalid_row_handler=skip
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.binary()),
-                include_columns=wanted or names[:1],  # none would mean all
-                strings_can_be_null=False,
-            ),
-        )
-    table, reasons = decode_table(table)
-    if reasons:
-        rows = np.delete(np.arange(slice_.n_rows), list(bad))
-        bad |= {int(rows[row]): f"cannot be read: {reason}" for row, reason in reasons.items()}
-    return table.to_pandas()[wanted]
+    tables = [table for table, _, _ in pieces if table is not None]
+    bad = {row: why for _, _, own in pieces for row, why in own.items()}
+    return pa.concat_tables(tables) if tables else None, sum(n for _, n, _ in pieces), bad
 
 
-def _parse_jsonl(
-    content: bytes, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-) -> pd.DataFrame:
-    """Return an object in each line, whose keys are columns; other values have one column."""
-    import pandas as pd
+@contextmanager
+def _any_field_size() -> Iterator[None]:
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
-    rows: list[dict[str, Any]] = []
-    lines = filter(None, map(bytes.strip, content.replace(b"\r", b"\n").split(b"\n")))
-    for number, line in enumerate(lines):
-        try:
-            text = decode_bytes(line.removeprefix(BYTE_ORDER_MARK), "it")
-            value = json.loads(text, object_pairs_hook=_make_object)
-            if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
-                json.dumps(value, ensure_ascii=False).encode()
-            rows.append(value if isinstance(value, dict) else {VALUE_COLUMN: value})
-        except (ValueError, RecursionError) as error:
-            why = storage.first_line(error)
-            if isinstance(error, UnicodeEncodeError):
-                why = f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
-            bad[number] = f"must be JSON, but it is not: {why}"
-    names = list(dict.fromkeys(key for row in rows for key in row))
-    if columns is not None:
-        names = [
-            name
-            for name in columns
-            if name in names or _has_key(name, slice_.file, slice_.file.state)
-        ]
-    values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
-    return pd.DataFrame(values, index=range(len(rows)))
+
+class JsonFile:
+    """JSONL: an object in each line, whose keys are columns; other values have one column."""
+
+    def columns(self, file: TableFile) -> None:
+        """Return None: each row has its own."""
+
+    def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Yield lines that are not blank; whoever scores them parses them, which costs as much."""
+        n_bytes, rest = _text_bytes_of_chunk(file), b""
+        with closing(TextStream(file)) as stream:
+            while block := stream.read(n_bytes):
+                end = 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
+                yield from self._split(rest + block[:end]) if end else ()
+                rest = block[end:] if end else rest + block
+        yield from self._split(rest)
+
+    def _split(self, content: bytes) -> Iterator[Piece]:
+        lines = [line for line in map(bytes.strip, content.splitlines()) if line]
+        for at in range(0, len(lines), CHUNK_ROWS):
+            some = lines[at : at + CHUNK_ROWS]
+            yield b"\n".join(some), len(some), {}
+
+    def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return a column of objects for each key."""
+        import pandas as pd
+
+        rows, bad = list[dict[str, Any]](), dict[int, str]()
+        for number, line in enumerate(chunk.content.split(b"\n")):
+            try:
+                rows.append(_parse_line(line))
+            except (ValueError, RecursionError) as error:
+                why = storage.first_line(error)
+                if isinstance(error, UnicodeEncodeError):
+                    why = (
+                        f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
+                    )
+                bad[number] = f"{LINE}must be JSON, but it is not: {why}"
+        names = dict.fromkeys(key for row in rows for key in row)
+        if chunk.columns is not None:
+            names = dict.fromkeys(
+                name for name in chunk.columns if name in names or name in chunk.file.keys
+            )
+        values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
+        return pd.DataFrame(values, index=range(len(rows))), bad
+
+    def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
+        """Yield lines and values of some rows."""
+        number = -1
+        with closing(TextStream(file)) as stream:
+            for line, content in enumerate(stream.lines(), 1):
+                number += bool(content.strip())
+                if content.strip() and number in rows:
+                    values = None
+                    with suppress(ValueError, RecursionError):
+                        values = _parse_line(content.strip())
+                    yield number, line, values
+
+
+def _parse_line(line: bytes) -> dict[str, Any]:
+    """Return the object in a line of JSONL. Raises ValueError or RecursionError."""
+    value = json.loads(decode_bytes(line, "it"), object_pairs_hook=_make_object)
+    if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
+        json.dumps(value, ensure_ascii=False).encode()
+    return value if isinstance(value, dict) else {VALUE_COLUMN: value}
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -596,13 +721,12 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-@lru_cache(maxsize=4096)
-def _has_key(name: str, file: TableFile, state: tuple[Any, ...]) -> bool:
-    """Whether some row of a JSONL file has a key: other slices than this one may have it."""
+def _has_key(name: str, file: TableFile) -> bool:
+    """Whether some row of a JSONL file has a key."""
     forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
     pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
     rest = b""
-    with closing(storage.UnpackedFile(file.path)) as stream:
+    with closing(TextStream(file)) as stream:
         while block := stream.read(BLOCK_BYTES):
             if pattern.search(rest + block):
                 return True
@@ -626,41 +750,30 @@ class ArrayFile:
             return {VALUE_COLUMN: f"what a row of {array.shape[1]} columns lists"}
         return int(array.shape[-1]) if array.ndim > 1 else 1
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
-        """Return the slices of a file."""
+    def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Yield the rows of an array in native byte order, or of a sparse matrix."""
         array = self.load(file, file.state)
-        size = array.nnz * 12 if sparse.issparse(array) else array.nbytes
-        return _cut_rows(file, [array.shape[0]], rows, size / max(1, array.shape[0]))
+        n_rows, is_sparse = array.shape[0], sparse.issparse(array)
+        size = array.nnz * 12 if is_sparse else array.nbytes
+        most = _rows_of_chunk(n_rows, size / max(1, n_rows))
+        for at in range(0, n_rows, most):
+            rows: Any = array[at : at + most]
+            if not is_sparse:
+                rows = np.array(rows, dtype=rows.dtype.newbyteorder("="))
+            yield rows, rows.shape[0], {}
 
-    def read(
-        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-    ) -> pd.DataFrame:
-        """Return the rows of a slice: columns 0, 1, ..., or one column of values or arrays."""
+    def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return columns 0, 1, ..., or one column of values or arrays."""
         import pandas as pd
 
-        array = self.load(slice_.file, slice_.file.state)
-        rows: Any = array[slice_.first_row : slice_.first_row + slice_.n_rows]
-        if sparse.issparse(array):
+        rows = chunk.content
+        if sparse.issparse(rows):
             frame = pd.DataFrame({VALUE_COLUMN: list_rows(rows)})
-        elif array.ndim == 2:
-            frame = pd.DataFrame(np.array(rows, dtype=rows.dtype.newbyteorder("=")))
+        elif rows.ndim == 2:
+            frame = pd.DataFrame(rows)
         else:
-            values = np.array(rows, dtype=rows.dtype.newbyteorder("="))
-            frame = pd.DataFrame({VALUE_COLUMN: list(values) if values.ndim > 2 else values})
-        return frame[_choose_columns(columns, list(frame.columns))]
-
-
-def _cut_rows(
-    file: TableFile, n_rows_of: Sequence[int], rows: int, bytes_of_row: float
-) -> Iterator[FileSlice]:
-    """Return slices none of which reaches over the end of a row group."""
-    first = number = 0
-    for group, n_rows in enumerate(n_rows_of):
-        for at in range(first, first + n_rows, rows):
-            n_taken = min(rows, first + n_rows - at)
-            yield FileSlice(file, number, at, n_taken, int(bytes_of_row * n_taken), group=group)
-            number += 1
-        first += n_rows
+            frame = pd.DataFrame({VALUE_COLUMN: list(rows) if rows.ndim > 2 else rows})
+        return frame[_choose_columns(chunk.columns, list(frame.columns))], {}
 
 
 def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
@@ -681,7 +794,7 @@ def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
     return array
 
 
-@lru_cache(maxsize=2)  # the slices of one file come one after the other; beside it the truth
+@lru_cache(maxsize=2)  # a file, and beside it the truth
 def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
@@ -708,9 +821,8 @@ def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
 
 # Parquet and Feather
 
-BATCH_ROWS, STREAM_BYTES = 2048, 2**20
-"""Rows that are decoded, and bytes of a column that are read at a time: a row group may have any
-number of rows."""
+STREAM_BYTES = 2**20
+"""Bytes of a column that are read at a time: a row group may have any number of rows."""
 
 _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
 """How pandas calls an index without a name: row numbers are no feature, so it is left out."""
@@ -730,102 +842,68 @@ class ArrowFile:
 
     def columns(self, file: TableFile) -> dict[str, str]:
         """Return the columns with their types."""
-        schema, _ = self.open(file)
-        return {column.name: str(column.type) for column in schema}
+        with self.open(file) as (schema, _):
+            return {column.name: str(column.type) for column in schema}
 
-    def open(self, file: TableFile) -> tuple[pa.Schema, Any]:
-        """Return the schema and Arrow's reader."""
-        with _reading(file.name, f"{self.format} as its name says"):
-            return _open_arrow(file, self.format, file.state)
+    @contextmanager
+    def open(self, file: TableFile) -> Iterator[tuple[pa.Schema, Any]]:
+        """Yield the schema without an index that has no name, and Arrow's reader."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-    def cut(self, file: TableFile, rows: int, columns: Sequence[str] | None) -> Iterator[FileSlice]:
-        """Return the slices of a file, none of which reaches over the end of a row group."""
-        schema, reader = self.open(file)
-        wanted, n_bytes = set(_choose_columns(columns, schema.names)), 0
-        if self.format == "Feather":
-            groups: list[Any] = [reader.get_batch(j) for j in range(reader.num_record_batches)]
-            n_bytes = sum(group.nbytes for group in groups[:1])
-        else:
-            groups = [reader.metadata.row_group(j) for j in range(reader.num_row_groups)]
-            for place in range(groups[0].num_columns if groups else 0):
-                chunk = groups[0].column(place)
-                if chunk.path_in_schema.partition(".")[0] in wanted:
-                    n_bytes += chunk.total_uncompressed_size
-        n_rows_of = [group.num_rows for group in groups]
-        # A few bytes of Parquet can stand for any number of equal values.
-        bytes_of_row = max(8 * len(wanted), n_bytes / max(1, sum(n_rows_of[:1])))
-        return _cut_rows(file, n_rows_of, rows, bytes_of_row)
+        with ExitStack() as stack:
+            with _reading(file.name, f"{self.format} as its name says"):
+                source = stack.enter_context(closing(storage.open_native(file.path)))
+                if self.format == "Parquet":
+                    reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
+                    schema = stack.enter_context(reader).schema_arrow
+                else:
+                    reader = pa.ipc.open_file(source)
+                    schema = reader.schema
+                check_names(schema.names, file.name)
+            columns = [column for column in schema if not _INDEX_COLUMN.fullmatch(column.name)]
+            yield pa.schema(columns, schema.metadata), reader
 
-    def read(
-        self, slice_: FileSlice, columns: Sequence[str] | None, bad: dict[int, str]
-    ) -> pd.DataFrame:
-        """Return the rows of a slice."""
-        schema, reader = self.open(slice_.file)
-        wanted = _choose_columns(columns, schema.names)
-        key = (id(reader), slice_.group, *wanted)
-        with _LOCK, _reading(slice_.where):
-            try:
-                rows = _keep_reader(
-                    key, slice_.first_row, lambda: _GroupReader(reader, slice_, wanted)
-                )
-                table = rows.take(slice_)
-            except IndexError as error:  # there is no such group any more
-                raise slice_.changed() from error
-        table, reasons = decode_table(table)
-        bad |= reasons
-        return arrow_to_frame(table, slice_.where)
-
-
-@lru_cache(maxsize=1)  # the slices of one file come one after the other
-def _open_arrow(file: TableFile, format_: str, state: tuple[Any, ...]) -> tuple[pa.Schema, Any]:
-    """Return the schema without an index that has no name, and the reader."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    source = storage.open_native(file.path)
-    if format_ == "Parquet":
-        reader = pq.ParquetFile(source, buffer_size=STREAM_BYTES, pre_buffer=False)
-        schema = reader.schema_arrow
-    else:
-        reader = pa.ipc.open_file(source)
-        schema = reader.schema
-    check_names(schema.names, file.name)
-    columns = [column for column in schema if not _INDEX_COLUMN.fullmatch(column.name)]
-    return pa.schema(columns, schema.metadata), reader
-
-
-class _GroupReader:
-    """Goes through the wanted columns of one row group."""
-
-    def __init__(self, reader: Any, slice_: FileSlice, wanted: list[str]) -> None:
-        self._reader, self._wanted = reader, wanted
-        self._rest: Any = ()
-        if hasattr(reader, "get_batch"):
-            sizes = [reader.get_batch(j).num_rows for j in range(slice_.group)]
-            self._batches = iter([reader.get_batch(slice_.group)])
-        else:
-            sizes = [reader.metadata.row_group(j).num_rows for j in range(slice_.group)]
-            groups = [slice_.group]
-            self._batches = reader.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted)
-        self.at = sum(sizes)
-
-    def take(self, slice_: FileSlice) -> pa.Table:
-        """Return rows of the file that are not before those which were taken last."""
+    def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
+        """Yield the wanted columns, whatever the row groups are."""
         import pyarrow as pa
 
-        parts = []
-        while self.at < slice_.first_row + slice_.n_rows:
-            if len(self._rest) == 0:
-                batch = next(self._batches, None)
+        with self.open(file) as (schema, reader):
+            wanted = _choose_columns(columns, schema.names)
+            batches = (self._read_groups if self.format == "Parquet" else self._read_batches)(
+                reader, wanted
+            )
+            while True:
+                with _reading(repr(file.source)):
+                    batch = next(batches, None)
                 if batch is None:
-                    raise slice_.changed()
-                self._rest = pa.Table.from_batches([batch]).select(self._wanted)
-            is_before = self.at < slice_.first_row
-            end = slice_.first_row if is_before else slice_.first_row + slice_.n_rows
-            taken, self._rest = self._rest.slice(0, end - self.at), self._rest.slice(end - self.at)
-            self.at += len(taken)
-            parts += [] if is_before else [taken]
-        return pa.concat_tables(parts)
+                    return
+                yield pa.Table.from_batches([batch]).select(wanted), len(batch), {}
+
+    def _read_groups(self, reader: Any, wanted: list[str]) -> Iterator[Any]:
+        meta, n_bytes = reader.metadata, 0
+        if meta.num_row_groups:
+            first = meta.row_group(0)
+            for place in range(first.num_columns):
+                chunk = first.column(place)
+                if chunk.path_in_schema.partition(".")[0] in set(wanted):
+                    n_bytes += chunk.total_uncompressed_size
+            # A few bytes of Parquet can stand for any number of equal values.
+            bytes_of_row = max(8 * len(wanted), n_bytes / max(1, first.num_rows))
+            most = _rows_of_chunk(meta.num_rows, bytes_of_row)
+            yield from reader.iter_batches(most, columns=wanted, use_threads=False)
+
+    def _read_batches(self, reader: Any, wanted: list[str]) -> Iterator[Any]:
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            n_bytes = batch.select(wanted).nbytes
+            most = _rows_of_chunk(len(batch), n_bytes / max(1, len(batch)))
+            yield from (batch.slice(at, most) for at in range(0, len(batch), most))
+
+    def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
+        """Return the wanted columns."""
+        table, reasons = decode_table(chunk.content)
+        return arrow_to_frame(table, chunk.where), reasons
 
 
 def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
@@ -855,95 +933,112 @@ def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     )
 
 
-# Slices of files, folders, patterns and addresses
-
-SLICE_ROWS = 2048
-"""Rows of a slice, the least that is handed to a worker or held at a time."""
+# Files, folders, patterns and addresses
 
 KINDS: dict[str, FileKind] = {
-    ".csv": TextFile(),
-    ".tsv": TextFile("\t"),
+    ".csv": CsvFile(),
+    ".tsv": CsvFile("\t"),
     ".parquet": ArrowFile("Parquet"),
     ".pq": ArrowFile("Parquet"),
     ".feather": ArrowFile("Feather"),
-    ".jsonl": TextFile(None),
-    ".ndjson": TextFile(None),
+    ".jsonl": JsonFile(),
+    ".ndjson": JsonFile(),
     ".npy": ArrayFile(_load_array),
     ".npz": ArrayFile(_load_sparse),
 }
 """By suffix."""
 
 
-def list_slices(
+def list_files(
     inputs: AnyPath | Iterable[AnyPath],
-    *,
-    rows: int = SLICE_ROWS,
-    text: TextFormat = UNKNOWN,
     columns: Sequence[str] | None = None,
-) -> list[FileSlice]:
-    r"""Return the slices of a file, of the files of a folder, or of several paths.
+    text: TextFormat = UNKNOWN,
+) -> list[TableFile]:
+    """Return a file, the files of a folder, or of several paths, which must be parts of one table.
 
-    `columns` are those that will be read, None for all: slices know their size in bytes by them.
+    `columns` are those that will be read, None for all; others may differ.
+    """
+    files = _find_files(inputs, text)
+    for file in files[1:]:
+        _check_same_columns(files[0], file, columns)
+    if isinstance(files[0].kind, JsonFile):
+        keys = [name for name in columns or () if any(_has_key(name, file) for file in files)]
+        files = [replace(file, keys=tuple(keys)) for file in files]
+    return files
+
+
+def read_chunks(file: TableFile, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    r"""Yield the rows of a file, some at a time, by one stream from its beginning to its end.
+
+    Values of CSV are text in every column, and those of JSONL are objects, so that their type does
+    not depend on the chunk. Chunks follow from the file and the columns alone.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "weather.csv"
-    ...     _ = path.write_text("wind,rain\n3,1\n5,0\n4,1\n")
-    ...     slices = list_slices(path, rows=2)
-    ...     last = read_slice(slices[-1])
-    >>> [(slice_.number, slice_.first_row, slice_.n_rows) for slice_ in slices]
-    [(0, 0, 2), (1, 2, 1)]
-    >>> last
+    ...     _ = path.write_text("wind,rain\n3,1\n5\n4,1\n")
+    ...     (file,) = list_files(path)
+    ...     (chunk,) = read_chunks(file)
+    ...     frame, bad = chunk.read()
+    >>> frame
       wind rain
+    0    3    1
     2    4    1
+    >>> bad
+    {1: 'line {line} must have 2 values like the header, it has 1'}
     """
-    files = _find_files(inputs, text)
-    for file in files[1:]:
-        _check_same_columns(files[0], file, columns)
-    cut = (slice_ for file in files for slice_ in file.kind.cut(file, rows, columns))
-    return [replace(slice_, number=number) for number, slice_ in enumerate(cut)]
+    state, first = file.state, 0
+    pieces = file.kind.stream(file, columns)
+    with closing(pieces):  # type: ignore[type-var]  # a generator
+        try:
+            for number, (content, n_rows, bad) in enumerate(pieces):
+                yield Chunk(file, number, first, n_rows, content, bad, columns)
+                first += n_rows
+        except LabelsureError as error:
+            if file.state == state:
+                raise
+            raise _changed(file) from error
+    if file.state != state:
+        raise _changed(file)
 
 
-def read_slice(slice_: FileSlice, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the rows of one slice; their index is their position in the file, from 0.
-
-    Values of CSV are text in every column, and those of JSONL are objects, so that their type does
-    not depend on the slice. Raises a `RowsError` where some rows cannot be read.
-    """
-    frame, bad = read_rows(slice_, columns)
-    if bad:
-        raise RowsError(bad, slice_.where)
-    return frame
+def _changed(file: TableFile) -> DataError:
+    return DataError(
+        f"The file {file.source!r} must stay as it is while it is read, but it has changed. Start "
+        "again."
+    )
 
 
-def read_rows(
-    slice_: FileSlice, columns: Sequence[str] | None = None
-) -> tuple[pd.DataFrame, dict[int, str]]:
-    """Return the rows of a slice that can be read, and why the others cannot, by position."""
-    import pandas as pd
-
-    bad: dict[int, str] = {}
-    frame = slice_.file.kind.read(slice_, columns, bad)
-    if len(frame) + len(bad) != slice_.n_rows:
-        raise slice_.changed()
-    index = pd.RangeIndex(slice_.first_row, slice_.first_row + slice_.n_rows)
-    frame.index = index.delete(list(bad)) if bad else index
-    for name, value in slice_.file.partitions:
-        if name not in frame.columns and (columns is None or name in columns):
-            frame[name] = pd.Series(value, frame.index, dtype="str")
-    return frame, {slice_.first_row + row: reason for row, reason in bad.items()}
+Found = tuple[int, int | None, dict[str, Any] | None]
+"""Position of a row, the line in which it begins, and its values where they can be read."""
 
 
-def find_lines(slice_: FileSlice, rows: Sequence[int]) -> list[int | None]:
-    """Return the lines in which some rows of a slice begin; None where files have no lines."""
-    if not rows or slice_.text is None or slice_.line is None:
-        return [None] * len(rows)
-    content = _read_text(slice_)
-    starts = _starts_in(content, *slice_.text.signs)
-    ends = [int(starts[row - slice_.first_row]) for row in rows]
-    return [slice_.line + content.count(b"\n", 0, end) for end in ends]
+def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
+    """Yield some rows with their lines and all their values, by a second pass over the file."""
+    wanted, kind = set(rows), file.kind
+    if not wanted:
+        return
+    if isinstance(kind, (CsvFile, JsonFile)):
+        yield from kind.find(file, wanted)
+        return
+    for chunk in read_chunks(file):
+        frame, bad = chunk.read()
+        own = frame[frame.index.isin(wanted)]
+        values: dict[Any, Any] = dict(zip(own.index, own.to_dict("records"), strict=True))
+        for row in sorted(wanted.intersection([*own.index, *bad])):
+            yield row, None, values.get(row)
+
+
+def name_lines(file: TableFile, reasons: Mapping[int, str]) -> dict[int, str]:
+    """Return reasons with the lines of their rows."""
+    rows = [row for row, why in reasons.items() if why.startswith(LINE)]
+    lines = {row: line for row, line, _ in find_rows(file, rows)}
+    return {
+        row: why.replace("{line}", str(lines[row]), 1) if row in lines else why
+        for row, why in reasons.items()
+    }
 
 
 def read_table(
@@ -951,16 +1046,23 @@ def read_table(
     columns: Sequence[str] | None = None,
     text: TextFormat = UNKNOWN,
 ) -> pd.DataFrame:
-    """Return all rows of a file or a folder, as `read_slice` has them, counted from 0."""
+    """Return all rows of a file or a folder, counted from 0. Raises a RowsError for bad rows."""
     import pandas as pd
 
-    slices = list_slices(inputs, text=text, columns=columns)
-    if not slices:
-        names = ", ".join(file.name for file in _find_files(inputs))
+    files = list_files(inputs, columns, text)
+    frames, n_bytes = list[pd.DataFrame](), 0
+    for file in files:
+        for chunk in read_chunks(file, columns):
+            frame, bad = chunk.read()
+            if bad:
+                raise RowsError(name_lines(file, bad), chunk.where)
+            frames.append(frame)
+            n_bytes += int(frame.memory_usage().sum())
+            _limits.check_size(n_bytes, f"The values in {file.name}", "Read fewer rows or columns.")
+    if not frames:
+        names = ", ".join(file.name for file in files)
         raise DataError(f"The table must have at least one row, there is none in {names}.")
-    n_bytes, what = sum(slice_.n_bytes for slice_ in slices), f"The values in {slices[0].file.name}"
-    _limits.check_size(n_bytes, what, "Read fewer rows or columns.")
-    return pd.concat([read_slice(slice_, columns) for slice_ in slices], ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | None:
@@ -978,7 +1080,8 @@ def list_index_columns(inputs: AnyPath) -> set[str]:
     first = _find_files(inputs)[0]
     if not isinstance(first.kind, ArrowFile):
         return set()
-    notes = (first.kind.open(first)[0].metadata or {}).get(b"pandas", b"{}")
+    with first.kind.open(first) as (schema, _):
+        notes = (schema.metadata or {}).get(b"pandas", b"{}")
     try:
         return {name for name in json.loads(notes)["index_columns"] if isinstance(name, str)}
     except (ValueError, KeyError, TypeError):

@@ -1,36 +1,37 @@
-"""Parts of a run: the store that keeps finished ones, the loop that makes the others, formats."""
+"""Parts of a run: the store of finished ones, the folder of a scoring run, formats of output."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from labelsure._runtime import storage
-from labelsure._runtime.processes import run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MANIFEST, NOTES = "_manifest.json", "_notes"
-"""Names that begin with an underscore are no data to whoever reads a folder of parts. The manifest
-marks a folder as ours."""
+MANIFEST = "_manifest.json"
+"""It marks a folder as ours; names that begin with an underscore are no data to readers."""
 
-PART = re.compile(r"part-[0-9]{5,}\.parquet")
+PART = re.compile(r"part-[0-9]{5,}-[0-9]{5,}\.parquet")
+
+FOOTER = b"labelsure"
+"""Key of the metadata of a part."""
+
+SHA, NO_SHA = "sha256:", 64 * "0"
 
 
 class PartStore:
     """Finished parts of a run, in a folder or at an address that fsspec opens.
 
-    A part is one file, written at once. It is finished when its notes exist, which are written
-    after it. Notes hold the size and the SHA-256 of the part beside what the run notes.
+    A part is one Parquet file, written at once. Its footer has the key of the run, what the run
+    notes, and the SHA-256 of the file, which was computed with zeros in its place.
 
     Parameters
     ----------
@@ -39,53 +40,61 @@ class PartStore:
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     store = PartStore(folder)
-    ...     _ = store.write("a.txt", b"some rows", {"key": "first run"})
-    ...     store.find("a.txt", "first run")["n_bytes"], store.find("a.txt", "another run")
-    (9, None)
+    ...     store.write("a.parquet", pa.table({"x": [1, 2]}), "first run", {"seconds": 3})
+    ...     store.find("a.parquet", "first run"), store.find("a.parquet", "another run")
+    ({'seconds': 3}, None)
     """
 
     def __init__(self, place: AnyPath) -> None:
         self.is_remote = storage.is_address(place)
         self.place = str(place).rstrip("/") if self.is_remote else str(Path(place).absolute())
 
-    def write(self, name: str, content: bytes, notes: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a part and then its notes, which are returned; nothing makes no file."""
-        if content:
-            self.put(name, content)
-        whole = {**notes, "n_bytes": len(content), "checksum": _checksum(content, notes)}
-        self.put(_notes_of(name), json.dumps(whole).encode())
-        return whole
+    def write(self, name: str, table: pa.Table, key: str, notes: Mapping[str, Any]) -> None:
+        """Write a part."""
+        footer = json.dumps([key, notes, f"{SHA}{NO_SHA}"])
+        metadata = {**(table.schema.metadata or {}), FOOTER: footer}
+        content = encode_parquet(table.replace_schema_metadata(metadata))
+        place = content.rindex(SHA.encode()) + len(SHA)
+        checksum = storage.checksum_bytes(content).encode()
+        self.put(name, content[:place] + checksum + content[place + len(checksum) :])
 
     def find(self, name: str, key: str) -> dict[str, Any] | None:
-        """Return the notes of a part; None where it is missing, cut off or of another key."""
-        try:
-            notes: dict[str, Any] = json.loads(self.get(_notes_of(name)))
-            place = storage.join_address(self.place, name)
-            n_bytes = storage.describe_file_state(place)[1] if notes["n_bytes"] else 0
-            is_whole = notes["n_bytes"] == n_bytes
-            return notes if is_whole and notes["key"] == key else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        """Return the notes of a part; None where it is missing, damaged or of another key."""
+        found = self._load(name)
+        return found[2] if found is not None and found[1] == key else None
 
-    def read(self, name: str, notes: Mapping[str, Any]) -> bytes:
-        """Return the content of a finished part, unless it or its notes were changed since."""
-        content = self.get(name)
-        noted = {key: notes[key] for key in notes if key not in ("n_bytes", "checksum")}
-        if _checksum(content, noted) != notes["checksum"]:
+    def read(self, name: str) -> pa.Table:
+        """Return a finished part, unless it was changed since."""
+        found = self._load(name)
+        if found is None:
             raise DataError(
-                f"The part {name!r} of {self.place!r} must be as it was written, but its checksum "
-                "differs. Remove it, and run again."
+                f"The part {name!r} of {self.place!r} must be as it was written, but it is damaged "
+                "or missing. Run again."
             )
-        return content
+        return found[0]
+
+    def _load(self, name: str) -> tuple[pa.Table, str, dict[str, Any]] | None:
+        try:
+            content = self.get(name)
+            before, _, after = content.rpartition(SHA.encode())
+            blank = before + f"{SHA}{NO_SHA}".encode() + after[len(NO_SHA) :]
+            if storage.checksum_bytes(blank).encode() != after[: len(NO_SHA)]:
+                return None
+            table = decode_parquet(content)
+            metadata = dict(table.schema.metadata)
+            key, notes, _ = json.loads(metadata.pop(FOOTER))
+        except (OSError, DataError, ValueError, KeyError):  # no file, or none of ours
+            return None
+        return table.replace_schema_metadata(metadata), key, notes
 
     def put(self, name: str, content: bytes) -> None:
         """Write a file in one go."""
         if not self.is_remote:
             path = Path(self.place, name)
-            path.parent.mkdir(exist_ok=True)
             storage.write_whole(path, lambda temporary: temporary.write_bytes(content))
             return
         system, root = storage.open_system(self.place)
@@ -101,7 +110,7 @@ class PartStore:
         return storage.read_bytes(storage.join_address(self.place, name))
 
     def list(self) -> list[str]:
-        """Return the names of all entries, those of notes aside."""
+        """Return the names of all entries."""
         if not self.is_remote:
             return sorted(path.name for path in Path(self.place).glob("*"))
         from pyarrow.fs import FileSelector
@@ -113,47 +122,13 @@ class PartStore:
         return sorted(entry.base_name for entry in found if entry.is_file)
 
     def remove(self, name: str) -> None:
-        """Remove a part with its notes."""
+        """Remove a part."""
         if not self.is_remote:
-            for file in (_notes_of(name), name):
-                Path(self.place, file).unlink(missing_ok=True)
+            Path(self.place, name).unlink(missing_ok=True)
             return
         system, root = storage.open_system(self.place)
-        for file in (_notes_of(name), name):
-            with suppress(FileNotFoundError):
-                system.delete_file(f"{root}/{file}")
-
-
-def _checksum(content: bytes, notes: Mapping[str, Any]) -> str:
-    return storage.checksum_bytes(content + json.dumps(notes, sort_keys=True).encode())
-
-
-def _notes_of(name: str) -> str:
-    return f"{NOTES}/{name}.json"
-
-
-def run_parts(
-    store: PartStore | None,
-    keys: Mapping[str, str],
-    function: Callable[..., Any],
-    make_tasks: Callable[[list[str]], list[tuple[Any, ...]]],
-    *,
-    keep: Callable[[str, dict[str, Any]], bool] = lambda name, notes: True,
-    **settings: Any,
-) -> Iterator[tuple[str, Any, bool]]:
-    """Yield each part's name, its notes or what its task returned, and whether it was kept.
-
-    `settings` are those of `run_tasks`.
-    """
-    missing = []
-    for name, key in keys.items():
-        notes = None if store is None else store.find(name, key)
-        if notes is not None and keep(name, notes):
-            yield name, notes, True
-        else:
-            missing.append(name)
-    for place, found in run_tasks(function, make_tasks(missing), **settings):
-        yield missing[place], found, False
+        with suppress(FileNotFoundError):
+            system.delete_file(f"{root}/{name}")
 
 
 WORDS = {
@@ -213,13 +188,12 @@ class ScoredParts(PartStore):
             return
         storage.make_folder(folder, "The folder of the parts")
         with storage.hold_folder(folder, "the folder of the parts"):
-            for name in ("", NOTES):
-                storage.remove_leftovers(folder / name)
+            storage.remove_leftovers(folder)
             self._prepare(manifest, overwrite)
             try:
                 yield
             except BaseException:
-                if not any(folder.glob(f"{NOTES}/*")):  # nothing to go on with
+                if not any(map(PART.fullmatch, self.list())):  # nothing to go on with
                     self._clear()
                 raise
         if not self.keeps_parts:
@@ -238,10 +212,19 @@ class ScoredParts(PartStore):
             self.remove(name)
         self.put(MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
 
+    def replace_by(self, other: ScoredParts) -> None:
+        """Take the finished parts of another folder, which is removed, in place of the own ones."""
+        folder, source = Path(self.place), Path(other.place)
+        with storage.hold_folder(folder, "the folder of the parts"):
+            self._clear()
+            folder.mkdir(exist_ok=True)
+            for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
+                path.replace(folder / path.name)
+        source.rmdir()
+
     def _clear(self) -> None:
         """Remove the folder with all that a run writes into it, and nothing else."""
         folder = Path(self.place)
-        shutil.rmtree(folder / NOTES, ignore_errors=True)
         for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
             if name in (MANIFEST, storage.LOCK, storage.OWNER) or PART.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
@@ -274,22 +257,22 @@ def check_suffix(suffix: str) -> str:
 
 def encode_parquet(table: pa.Table) -> bytes:
     """Return a table as the content of a Parquet file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    content = BytesIO()
-    pq.write_table(table, content)
-    return content.getvalue()
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def decode_parquet(content: bytes) -> pa.Table:
-    """Return the table that is the content of a Parquet file, read by this thread alone.
-
-    `read_table` reads in a thread of Arrow, which lets go of the bytes after the table is there. On
-    a loaded machine that may be while the interpreter ends: then it aborts the process.
-    """
+    """Return the table that is the content of a Parquet file, read by this thread alone."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(BytesIO(content), pre_buffer=False).read(use_threads=False)
+    with pa.BufferReader(content) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
 def write_tables(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
+from hashlib import sha256
 from operator import add
 from os import PathLike
 from pathlib import Path
@@ -20,11 +23,12 @@ from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
-from labelsure._runtime.processes import TaskFailure, check_jobs, watched_workers
-from labelsure._runtime.typing import AnyPath, Indices
+from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
+from labelsure._runtime.typing import AnyPath, Floats
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift import sample_rows, say_shift
+from labelsure.estimation._batch_summary import ComparedRows
+from labelsure.estimation._shift import say_shift
 from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
@@ -33,14 +37,14 @@ from labelsure.model._assessment import assess_rows, estimate_rows
 from labelsure.saving import load
 from labelsure.tables.files import (
     UNKNOWN,
-    FileSlice,
+    Chunk,
     TableFile,
     TextFormat,
     arrow_to_frame,
-    find_lines,
-    list_slices,
-    load_slice,
-    read_rows,
+    find_rows,
+    list_files,
+    name_lines,
+    read_chunks,
 )
 from labelsure.tables.fingerprints import FINGERPRINT, fingerprint_rows
 from labelsure.tables.inputs import InputTable, raise_bad_rows
@@ -50,9 +54,6 @@ from labelsure.tables.parts import (
     PartStore,
     ScoredParts,
     check_suffix,
-    decode_parquet,
-    encode_parquet,
-    run_parts,
     write_tables,
 )
 from labelsure.tables.values import decode_table
@@ -395,105 +396,65 @@ class FrameScorer:
         return table.astype(types), estimated
 
 
-# Parts of files
+# Rows of files
 
-PART_ROWS = 100_000
-"""Rows of a part at most, and of a row group of Parquet where there are as many."""
 
-FEWEST_PART_ROWS = 2048
-"""Scoring fewer rows takes less time than handing them to a worker."""
+def draw_keys(source: str, rows: Any, seed: str = "") -> Floats:
+    """Return a random number in [0, 1) for each row of a file (SplitMix64).
 
-N_PARTS = 16
-"""An input is cut into at least as many parts, unless they would be tiny: so that some processes
-share them, and a killed run loses little."""
+    Rows with the smallest keys are a random sample, whoever reads them and in whatever order.
 
-PART_BYTES, SLICE_BYTES = 2**26, 2**23
-"""Bytes of a part as it is read, and of the rows that are held at a time, at most."""
+    Examples
+    --------
+    >>> draw_keys("new.csv", np.arange(3)).round(3)
+    array([0.547, 0.267, 0.034])
+    """
+    start = int.from_bytes(sha256(f"{seed}/{source}".encode()).digest()[:8], "little")
+    bits = (np.asarray(rows).astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    bits += np.uint64(start)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits = (bits ^ (bits >> np.uint64(31))) >> np.uint64(11)
+    return bits.astype(np.float64) * 2.0**-53
+
+
+Progress = Callable[[int, int | None], None]
+"""Called with the number of rows that are finished, and of all rows once that is known."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some rows of the input, perhaps of several files: what one task reads, scores and writes.
+class Place:
+    """Where a chunk is: the number of its file, and its number in the file."""
 
-    Parameters
-    ----------
-    number
-        0, 1, ... over all files.
-    first_row
-        Of the part among all rows.
-    slices
-        What is read at a time, of one file each.
-    """
-
-    number: int
-    first_row: int
-    slices: tuple[FileSlice, ...] = ()
+    file: int
+    chunk: int
 
     @property
-    def n_rows(self) -> int:
-        """How many rows it has."""
-        return sum(slice_.n_rows for slice_ in self.slices)
-
-    @property
-    def n_bytes(self) -> int:
-        """How much its rows take, about."""
-        return sum(slice_.n_bytes for slice_ in self.slices)
-
-    def add(self, more: FileSlice) -> Part:
-        """Return a part with further rows, as a slice of their own or with those before them."""
-        *others, last = self.slices or (None,)
-        joined = None if last is None else last.join(more, SLICE_BYTES)
-        slices = (*self.slices, more) if joined is None else (*others, joined)
-        return replace(self, slices=slices)
-
-    def choose(self, rows: Indices) -> Indices:
-        """Return those of some rising row numbers that are here, counted from the first row."""
-        ends = np.searchsorted(rows, [self.first_row, self.first_row + self.n_rows])
-        return rows[slice(*ends)] - self.first_row
+    def name(self) -> str:
+        """The name of its part; parts sort by their names."""
+        return f"part-{self.file:05d}-{self.chunk:05d}.parquet"
 
 
-def list_parts(
-    inputs: Any, columns: Sequence[str] | None, text: TextFormat = UNKNOWN
-) -> list[Part]:
-    """Return the parts of files, which follow from the input alone."""
-    rows = min(PART_ROWS, FEWEST_PART_ROWS)
-    slices = list_slices(inputs, rows=rows, text=text, columns=columns)
-    if not slices:
-        raise DataError("The input must have at least one row, it has none.")
-    n_total = sum(slice_.n_rows for slice_ in slices)
-    most = min(PART_ROWS, max(FEWEST_PART_ROWS, -(-n_total // N_PARTS)))
-    parts = [Part(0, 0)]
-    for slice_ in slices:
-        last = parts[-1]
-        is_full = last.n_rows + slice_.n_rows > most or last.n_bytes + slice_.n_bytes > PART_BYTES
-        if last.slices and is_full:
-            parts.append(Part(len(parts), last.first_row + last.n_rows))
-        parts[-1] = parts[-1].add(slice_)
-    return parts
-
-
-Progress = Callable[[int, int], None]
-"""Called with the number of rows that are finished, and of all."""
+Found = tuple[str, int, Any, bool]
+"""Name of a part, its rows, what was found, and whether an earlier run had found it."""
 
 
 @dataclass(frozen=True)
 class FileRows:
-    """A saved model and the rows of some files, in parts: what scores, estimates, pages map over.
+    """A saved model and the files whose rows it predicts: what commands map functions over.
 
     Parameters
     ----------
     file, model
         The model, as workers load it and as it is here.
-    parts
-        Of the files, by name.
-    n_rows
-        How many rows there are in all.
+    files, columns
+        The files, and the columns that the model needs; None for all.
     """
 
     file: ModelFile
     model: AccuracyAwareClassifier
-    parts: dict[str, Part]
-    n_rows: int
+    files: list[TableFile]
+    columns: list[str] | None
 
     @classmethod
     def open(
@@ -502,163 +463,235 @@ class FileRows:
         inputs: Any,
         *,
         id_column: str | None = None,
+        columns: Iterable[str] = (),
         text: TextFormat = UNKNOWN,
         trust: Iterable[str] = (),
         packed: bool = False,
     ) -> FileRows:
-        """Load the model, so that what is wrong with it is said first, and cut the files."""
+        """Load the model, so that what is wrong with it is said first, and list the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
-        parts = list_parts(inputs, InputTable(fitted, id_column).columns, text)
-        names = {f"part-{part.number:05d}.parquet": part for part in parts}
-        return cls(file, fitted, names, parts[-1].first_row + parts[-1].n_rows)
-
-    @property
-    def files(self) -> list[TableFile]:
-        """The files, in their order."""
-        slices = (slice_ for part in self.parts.values() for slice_ in part.slices)
-        return list(dict.fromkeys(slice_.file for slice_ in slices))
+        wanted = InputTable(fitted, id_column).columns
+        if wanted is not None:
+            wanted = [*dict.fromkeys((*wanted, *columns))]
+        return cls(file, fitted, list_files(inputs, wanted, text), wanted)
 
     @property
     def sources(self) -> list[str]:
         """The name of each file, below the input that was given."""
-        return list(dict.fromkeys(file.source for file in self.files))
+        return [file.source for file in self.files]
+
+    def read(self) -> Iterator[tuple[Place, Chunk]]:
+        """Yield the chunks of all files."""
+        for number, file in enumerate(self.files):
+            for chunk in read_chunks(file, self.columns):
+                yield Place(number, chunk.number), chunk
 
     def map(
         self,
         function: Callable[..., Any],
-        tasks: Mapping[str, tuple[Any, ...]],
-        *,
+        *task: Any,
         store: PartStore | None = None,
         key: str = "",
-        keep: Callable[[str, dict[str, Any]], bool] = lambda name, notes: True,
+        keeps_bad: bool = True,
         n_jobs: int | None = None,
         scheduler: str | None = None,
+        ordered: bool = False,
         progress: Progress | None = None,
     ) -> Iterator[tuple[str, Any, bool]]:
-        """Call a function with the model, each part and its task, and yield what comes back.
+        """Call a function with the model, each chunk, its part's name, and the task.
 
-        That is the name of a part, the result, and whether it was kept in the `store`.
+        Yields the name of each part, the result, and whether the `store` had kept it. A cluster
+        gets one task a file; here one process reads, and others call the function.
         """
-        keys, n_finished = dict.fromkeys(self.parts, key), 0
-
-        def make_tasks(missing: list[str]) -> list[tuple[Any, ...]]:
-            return [(function, self.parts[name], *tasks[name]) for name in missing]
-
-        with watched_workers():
-            for name, found, is_kept in run_parts(
-                store,
-                keys,
-                run_part,
-                make_tasks,
-                keep=keep,
-                prepare=_load_task,
-                n_jobs=check_jobs(n_jobs, n_threads()),
-                scheduler=scheduler,
-                shared=self.file,
-            ):
+        n_finished = 0
+        finished = FinishedParts(store, key, keeps_bad)
+        settings: dict[str, Any] = {"shared": self.file, "ordered": ordered}
+        settings["n_jobs"] = check_jobs(n_jobs, n_threads())
+        if scheduler is None:
+            results = self._map_here(finished, function, task, settings)
+        else:
+            settings["scheduler"] = scheduler
+            results = self._map_on_cluster(finished, function, task, settings)
+        with watched_workers(), closing(results):
+            for name, n_rows, found, is_kept in results:
                 yield name, found, is_kept
-                n_finished += self.parts[name].n_rows
+                n_finished += n_rows
                 if progress is not None:
-                    progress(n_finished, self.n_rows)
+                    progress(n_finished, None)
+
+    def _map_here(
+        self, finished: FinishedParts, function: Any, task: Any, settings: dict[str, Any]
+    ) -> Generator[Found]:
+        kept, sent, failed = deque[Found](), list[tuple[str, int]](), list[Exception]()
+
+        def make_tasks() -> Iterator[tuple[Any, ...]]:
+            try:
+                for place, chunk in self.read():
+                    if (notes := finished.find(place.name)) is not None:
+                        kept.append((place.name, chunk.n_rows, notes, True))
+                    else:
+                        sent.append((place.name, chunk.n_rows))
+                        yield function, chunk, place.name, *task
+            except Exception as error:  # joblib would lose it
+                failed.append(error)
+
+        for number, found in run_tasks(run_chunk, make_tasks(), **settings):
+            while kept:
+                yield kept.popleft()
+            yield *sent[number], found, False
+        yield from kept
+        if failed:
+            raise failed[0]
+
+    def _map_on_cluster(
+        self, finished: FinishedParts, function: Any, task: Any, settings: dict[str, Any]
+    ) -> Generator[Found]:
+        tasks = [
+            (finished, function, replace(self, files=[file]), number, task)
+            for number, file in enumerate(self.files)
+        ]
+        for number, found in run_tasks(run_file, tasks, **settings):
+            if isinstance(found, TaskFailure):
+                found = [(Place(number, 0).name, 0, found, False)]
+            yield from found
 
 
-def _load_task(function: Any, part: Part, *task: Any) -> tuple[Any, ...]:
-    """Return a task with the bytes of compressed files, which one process reads for all."""
-    return function, replace(part, slices=tuple(map(load_slice, part.slices))), *task
+@dataclass(frozen=True)
+class FinishedParts:
+    """Parts that an earlier run has finished.
+
+    Parameters
+    ----------
+    store, key
+        Where they are, and the key of the run.
+    keeps_bad
+        Whether those in which rows were set aside count.
+    """
+
+    store: PartStore | None
+    key: str
+    keeps_bad: bool
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """Return the notes of a finished part; None if there is none."""
+        notes = None if self.store is None else self.store.find(name, self.key)
+        return notes if notes is not None and (self.keeps_bad or not notes["bad"]) else None
 
 
-def run_part(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
+def run_file(
+    file: ModelFile, finished: FinishedParts, function: Any, rows: Any, number: int, task: Any
+) -> list[Found]:
+    """Call a function with the chunks of one file that are not finished, in a worker."""
+    found = list[Found]()
+    try:
+        for chunk in read_chunks(rows.files[0], rows.columns):
+            name = Place(number, chunk.number).name
+            notes = finished.find(name)
+            result = run_chunk(file, function, chunk, name, *task) if notes is None else notes
+            found.append((name, chunk.n_rows, result, notes is not None))
+    except LabelsureError as error:
+        found.append((Place(number, len(found)).name, 0, _failure(error), False))
+    return found
+
+
+def run_chunk(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
     """Call a function with the model in a worker; what goes wrong is returned, not raised."""
     try:
         with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
             return function(file.load(), *task)
     except RowsError as error:
-        return TaskFailure(RowsError.__name__, str(error))
-    except LabelsureError as error:
-        return TaskFailure(type(error).__name__, str(error))
-    except OSError as error:
+        return error
+    except (LabelsureError, OSError) as error:
+        return _failure(error)
+
+
+def _failure(error: Exception) -> TaskFailure:
+    if isinstance(error, OSError) and not isinstance(error, LabelsureError):
         name = "" if error.filename is None else f": {str(error.filename)!r}"
         return TaskFailure("OSError", f"{error.strerror or storage.first_line(error)}{name}.")
+    return TaskFailure(type(error).__name__, str(error))
+
+
+def refuse_failure(found: Any, files: Iterable[TableFile]) -> None:
+    """Raise what a chunk has met; the lines of bad rows are counted now."""
+    if isinstance(found, RowsError):
+        reasons = found.reasons
+        for file in files:
+            if repr(file.source) == found.where:
+                first = dict([next(iter(reasons.items()))])
+                reasons = {**reasons, **name_lines(file, first)}
+        raise RowsError(reasons, found.where)
+    if isinstance(found, TaskFailure):
+        raise InputError(found.message)
 
 
 @dataclass(frozen=True)
-class SliceRows:
-    """Some rows of a part that are read at a time.
+class ReadRows:
+    """Rows of a chunk that can be used.
 
     Parameters
     ----------
-    slice
+    chunk
         Where they are.
     rows, X, ids
         As they were read, as the model takes them, and their names.
-    positions
-        Of the rows among all rows of the part, from 0.
     """
 
-    slice: FileSlice
+    chunk: Chunk
     rows: pd.DataFrame
     X: Any
     ids: pd.Index | None
-    positions: Indices
+
+    @property
+    def source(self) -> str:
+        """The name of the file."""
+        return self.chunk.file.source
+
+    @property
+    def keys(self) -> Floats:
+        """The random key of each row."""
+        return draw_keys(self.source, self.rows.index)
 
 
-def read_slices(
-    inputs: InputTable,
-    part: Part,
-    *,
-    columns: Iterable[str] = (),
-    chosen: Indices | None = None,
-    bad: list[dict[str, Any]] | None = None,
-) -> Iterator[SliceRows]:
-    """Yield the rows of a part, or some of them, with some more columns.
+Reasons = dict[str, dict[int, str]]
+"""Why rows cannot be used, by file and position."""
 
-    Bad rows are refused, or put into `bad`.
+
+def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = None) -> ReadRows:
+    """Return the rows of a chunk as the model takes them. Bad rows are refused, or put into `bad`.
+
+    X is None where there is no other row.
     """
-    first_row = 0
-    wanted = None if inputs.columns is None else [*dict.fromkeys((*inputs.columns, *columns))]
-    for slice_ in part.slices:
-        rows, reasons = read_rows(slice_, wanted)
-        if reasons and bad is None:
-            raise RowsError(reasons, slice_.where)
-        if chosen is not None:
-            rows = rows[np.isin(rows.index - slice_.first_row + first_row, chosen)]
+    rows, reasons = chunk.read()
+    if reasons and bad is None:
+        raise RowsError(reasons, chunk.where)
+    try:
+        X, ids = inputs.read(rows, chunk.where) if len(rows) else (None, None)
+    except RowsError as error:
+        if bad is None:
+            raise
+        reasons |= {int(row): reason for row, reason in error.reasons.items()}
+        rows = rows.drop(index=list(error.reasons))
+        X, ids = inputs.read(rows, chunk.where) if len(rows) else (None, None)
+    if bad is not None:
+        bad |= dict(sorted(reasons.items()))
+    return ReadRows(chunk, rows, X, ids)
+
+
+def read_files(files: FileRows, inputs: InputTable, bad: Reasons | None) -> Iterator[ReadRows]:
+    """Yield the rows of all files that can be used. Bad rows are refused, or put into `bad`."""
+    for _, chunk in files.read():
+        own: dict[int, str] | None = None if bad is None else {}
         try:
-            X, ids = inputs.read(rows, slice_.where) if len(rows) else (None, None)
+            some = read_rows(inputs, chunk, own)
         except RowsError as error:
-            if bad is None:
-                raise
-            reasons |= {int(row): reason for row, reason in error.reasons.items()}
-            rows = rows.drop(index=list(error.reasons))
-            X, ids = inputs.read(rows, slice_.where) if len(rows) else (None, None)
-        if bad is not None:
-            bad += _describe_bad_rows(slice_, reasons)
-        if len(rows):
-            yield SliceRows(
-                slice_, rows, X, ids, rows.index.to_numpy() - slice_.first_row + first_row
-            )
-        first_row += slice_.n_rows
-
-
-def _describe_bad_rows(slice_: FileSlice, bad: dict[int, str]) -> list[dict[str, Any]]:
-    """Return where each bad row is, why it cannot be used, and its values where they are known."""
-    if not bad:
-        return []
-    whole, _ = read_rows(slice_)
-    rows = sorted(bad)
-    readable = whole.loc[whole.index.isin(rows)]
-    values = dict(zip(readable.index.tolist(), plain_records(readable), strict=True))
-    return [
-        {
-            "file": slice_.file.source,
-            "row": row,
-            "line": line,
-            "reason": bad[row],
-            "values": values.get(row),
-        }
-        for row, line in zip(rows, find_lines(slice_, rows), strict=True)
-    ]
+            refuse_failure(error, files.files)
+        if bad is not None and own:
+            bad.setdefault(chunk.file.source, {}).update(own)
+        if some.X is not None:
+            yield some
 
 
 def plain_records(frame: pd.DataFrame) -> Any:
@@ -678,77 +711,72 @@ def plain_records(frame: pd.DataFrame) -> Any:
     return json.loads(text)
 
 
-def join_views(views: Iterable[pd.DataFrame]) -> pd.DataFrame | None:
-    """Return what is compared of all parts, in their order; None without any."""
-    import pandas as pd
-
-    seen = list(views)
-    return pd.concat(seen, ignore_index=True).astype(np.float32) if seen else None
-
-
-def score_part(
+def score_chunk(
     model: AccuracyAwareClassifier,
-    part: Part,
-    store: PartStore,
+    chunk: Chunk,
     name: str,
+    store: PartStore,
     key: str,
     settings: ScoreSettings,
-    audited: Indices | None,
-    compared: Indices,
     sets_aside: bool,
 ) -> dict[str, Any]:
-    """Score a part, write it to the store under a name and with a key, and return its notes.
+    """Score a chunk, write it to the store under a name and with a key, and return its notes.
 
-    Of `audited` and `compared` rows it notes which are here, and what is compared of them; bad rows
-    are set aside or refused.
+    Bad rows are set aside or refused.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    tables, summaries, unseen, odd = [], [], dict[str, str](), OddAnswers()
-    scorer = FrameScorer(model, settings)
-    bad: list[dict[str, Any]] | None = [] if sets_aside else None
-    for some in read_slices(scorer.inputs, part, bad=bad):
+    scorer, compared = FrameScorer(model, settings), None
+    unseen, odd = dict[str, str](), OddAnswers()
+    bad: dict[int, str] | None = {} if sets_aside else None
+    some = read_rows(scorer.inputs, chunk, bad)
+    schema = scorer.make_schema(some.rows)
+    table = schema.empty_table()
+    if len(some.rows):
         try:
             frame, found = scorer.score(some.rows, some.X, some.ids)
         except LabelsureError:
             raise
         except Exception as error:  # of whatever model is inside
-            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {some.slice.where}"
+            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {chunk.where}"
             reason = f"{type(error).__name__}: {storage.first_line(error)}"
             raise DataError(f"The model could not score {rows} ({reason}).") from error
-        schema = scorer.make_schema(some.rows)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-        place = int(some.ids is not None)
-        identity = {
-            "file": pa.array([some.slice.file.source] * len(frame)),
-            "row": pa.array(frame.index),
-        }
-        if audited is not None:
-            identity["audit"] = pa.array(np.isin(some.positions, audited))
-        for column, values in reversed(identity.items()):
-            table = table.add_column(place, column, values)
-        tables.append(table.replace_schema_metadata(None))
-        viewed = np.flatnonzero(np.isin(some.positions, compared))
         if model.accuracy_estimator_.can_compare:
-            summaries.append(found.summarise(viewed))
-        unseen |= scorer.inputs.find_unseen(some.X)
-        odd += scorer.inputs.count_odd_answers(some.rows)
-    table = pa.concat_tables(tables) if tables else None
-    view = reduce(add, summaries).view if summaries else None
-    accept = None if table is None or table["accept"].null_count else table["accept"]
+            compared = found.summarise(keys=some.keys).compared
+        unseen = scorer.inputs.find_unseen(some.X)
+        odd = scorer.inputs.count_odd_answers(some.rows)
+    place = int("id" in schema.names)
+    table = table.add_column(place, "file", pa.array([some.source] * len(table), pa.string()))
+    table = table.add_column(place + 1, "row", pa.array(some.rows.index, pa.int64()))
+    accept = table["accept"]
     notes = {
-        "key": key,
-        "n_rows": 0 if table is None else len(table),
-        "n_bad": len(bad or ()),
-        "n_accepted": None if accept is None else pc.sum(accept).as_py(),
-        "total_estimated": 0.0 if table is None else pc.sum(table["estimated_accuracy"]).as_py(),
+        "n_rows": len(table),
+        "n_accepted": None if accept.null_count else pc.sum(accept, min_count=0).as_py(),
+        "total_estimated": pc.sum(table["estimated_accuracy"], min_count=0).as_py(),
         "unseen": unseen,
         "odd_answers": asdict(odd),
-        "view": None if view is None else view.to_dict("list"),
-        "bad_rows": bad or [],
+        "compared": None if compared is None else _pack(compared),
+        "bad": [] if bad is None else list(bad.items()),
+        "file": some.source,
+        "first_row": chunk.first_row,
     }
-    return store.write(name, b"" if table is None else encode_parquet(table), notes)
+    store.write(name, table.replace_schema_metadata(None), key, notes)
+    return notes
+
+
+def _pack(compared: ComparedRows) -> list[Any]:
+    """Return what a shift test compares as text: numbers in JSON would take twice the time."""
+    values = compared.view.to_numpy(np.float32), np.asarray(compared.keys, np.float64)
+    return [list(compared.view), *(b64encode(part.tobytes()).decode() for part in values)]
+
+
+def _unpack(names: list[str], values: str, keys: str) -> ComparedRows:
+    import pandas as pd
+
+    numbers = np.frombuffer(b64decode(values), np.float32).reshape(-1, len(names))
+    return ComparedRows(pd.DataFrame(numbers, columns=names), np.frombuffer(b64decode(keys)))
 
 
 # Runs
@@ -823,8 +851,8 @@ def score_files(
 ) -> ScoreRun:
     """Score the rows of files, in parts that fit into memory, and write a table.
 
-    Each part is written once and as a whole. Interrupted, the same call goes on where it was. Parts
-    follow from the input alone, so that neither the number of jobs nor a cluster changes a bit.
+    Each part is written as a whole. Interrupted, the same call goes on where it was. Parts follow
+    from the input alone, so that neither the number of jobs nor a cluster changes a bit.
 
     Examples
     --------
@@ -842,8 +870,6 @@ def score_files(
     >>> run.n_rows, list(table.columns[:4])
     (200, ['file', 'row', 'predicted', 'probability'])
     """
-    import pandas as pd
-
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost, audit is not None)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
@@ -857,8 +883,8 @@ def score_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    audited = None if audit is None else _choose_rows(rows.n_rows, audit, seed)
-    compared = sample_rows(rows.n_rows)
+    if audit is not None:
+        read_whole_number(audit, "audit")
     manifest = {
         "labelsure": __version__,
         "model": rows.file.checksum,
@@ -880,62 +906,75 @@ def score_files(
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
+        replaced = None
+        if overwrite and not suffix and not store.is_remote and store.find_change(manifest):
+            # Old predictions stay until the new ones are finished.
+            replaced, store = store, ScoredParts(f"{store.place}.new", keeps_parts=True)
         if suffix and not is_piped:
             is_begun = store.find_change(manifest) == ""
             noted = finished.find(overwrite=overwrite or is_begun)
             if noted is not None:
-                return ScoreRun(**{**noted, "out": path, "n_kept": len(rows.parts)})
+                return ScoreRun(**{**noted, "out": path, "n_kept": noted["n_parts"]})
         stack.enter_context(store.locked(manifest, overwrite=overwrite))
         if set_aside is not None:
             set_aside.find(overwrite=overwrite)
         key = storage.checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
         place = PartStore(store.place)  # without what only this process needs
-        tasks = {}
-        for name, part in rows.parts.items():
-            audits = None if audited is None else part.choose(audited)
-            more = (settings, audits, part.choose(compared), set_aside is not None)
-            tasks[name] = (place, name, key, *more)
         results = rows.map(
-            score_part,
-            tasks,
-            store=store,
+            score_chunk,
+            *(place, key, settings, set_aside is not None),
+            store=place,
             key=key,
             # Rows that were set aside stay so only where that is wanted now.
-            keep=lambda name, noted: not noted["n_bad"] or set_aside is not None,
+            keeps_bad=set_aside is not None,
             n_jobs=n_jobs,
             scheduler=scheduler,
+            ordered=is_piped,
             progress=progress,
         )
         notes: dict[str, dict[str, Any]] = {}
         kept: list[str] = []
-        names = _finish_parts(results, notes, kept, len(tasks))
-        if is_piped:
+        names = _finish_parts(results, notes, kept, rows.files)
+        if is_piped and audit is None:
             with storage.open_stream(Path(path)) as pipe:
-                write_tables(_read_in_order(store, names, notes, list(tasks)), suffix, pipe, **text)
+                write_tables(filter(len, map(place.read, names)), suffix, pipe, **text)
         else:
-            for _ in names:
-                pass
+            deque(names, maxlen=0)
         notes = dict(sorted(notes.items()))
+        if not notes:
+            raise DataError("The input must have at least one row, it has none.")
         if set_aside is not None:
-            rows_aside = [row for some in _list_noted(notes, "bad_rows") for row in some]
-            write_bad_rows(set_aside, rows_aside)
+            bad = dict[str, dict[int, str]]()
+            for part in notes.values():
+                bad.setdefault(part["file"], {}).update(part["bad"])
+            write_bad_rows(set_aside, rows.files, bad)
         if not (n_rows := sum(part["n_rows"] for part in notes.values())):
             raise DataError("The input must have at least one row that can be scored, none can.")
-        if suffix and not is_piped:
-            tables = _read_in_order(store, iter(notes), notes, list(notes))
-            storage.write_output(Path(path), lambda file: _write_file(tables, suffix, file, text))
+        audited = None if audit is None else _draw_audit(notes, audit, seed)
+        tables = _read_marked(place, notes, audited, seed)
+        if is_piped and audited is not None:  # which only all rows together say
+            with storage.open_stream(Path(path)) as pipe:
+                write_tables((table for _, table in tables), suffix, pipe, **text)
+        elif not suffix and audited is not None:
+            for name, table in tables:
+                if not table.equals(place.read(name)):
+                    place.write(name, table, key, notes[name])
+        elif suffix and not is_piped:
+            whole = (table for _, table in tables)
+            storage.write_output(Path(path), lambda file: _write_file(whole, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
-    view = join_views([pd.DataFrame(columns) for columns in _list_noted(notes, "view")])
+    compared = [_unpack(*some) for some in _list_noted(notes, "compared")]
+    view = reduce(add, compared).view if compared else None
     test, untested = rows.model.accuracy_estimator_.compare_with_calibration(view)
     run = ScoreRun(
         path,
         n_rows,
-        sum(part["n_bad"] for part in notes.values()),
+        sum(len(part["bad"]) for part in notes.values()),
         None if None in accepted else sum(accepted),
         get_metric(rows.model.metric).title,
         sum(part["total_estimated"] for part in notes.values()) / n_rows,
-        len(tasks),
+        len(notes),
         len(kept),
         0 if audited is None else len(audited),
         say_shift(test, untested),
@@ -943,6 +982,8 @@ def score_files(
     )
     if suffix and not is_piped:
         finished.note(asdict(run))
+    if replaced is not None:
+        replaced.replace_by(store)
     return run
 
 
@@ -950,38 +991,41 @@ def _finish_parts(
     results: Iterable[tuple[str, Any, bool]],
     notes: dict[str, dict[str, Any]],
     kept: list[str],
-    n_parts: int,
+    files: Sequence[TableFile],
 ) -> Iterator[str]:
-    """Note the parts as they are finished, and yield their names; refuse at last what failed."""
-    failed: dict[str, TaskFailure] = {}
+    """Collect notes and yield names of finished parts; raise the first failure at the end."""
+    failed: dict[str, TaskFailure | RowsError] = {}
     for name, found, is_kept in results:
-        if isinstance(found, TaskFailure):
+        if isinstance(found, (TaskFailure, RowsError)):
             failed[name] = found
-            if found.error != RowsError.__name__:
+            if isinstance(found, TaskFailure):
                 break  # the others would meet the same
             continue
         notes[name] = found
         kept += [name] * is_kept
         yield name
     if failed:
-        first = failed[min(failed)]
-        others = len(failed) - 1
-        more = f" Other parts that failed in the same way: {others}." if others else ""
-        is_of_rows = first.error == RowsError.__name__
-        hint = " Or set such rows aside with `bad_rows`." if is_of_rows else ""
-        raise InputError(f"{first.message}{hint}{more} {len(notes)} of {n_parts} parts are kept.")
+        first, others = failed[min(failed)], len(failed) - 1
+        try:
+            refuse_failure(first, files)
+        except InputError as error:
+            more = f" Other parts that failed in the same way: {others}." if others else ""
+            hint = ""
+            if isinstance(first, RowsError):
+                hint = " Or set such rows aside with `bad_rows`."
+            raise InputError(f"{error}{hint}{more} {len(notes)} finished parts are kept.") from None
 
 
-def _read_in_order(
-    store: PartStore, names: Iterable[str], notes: Mapping[str, Any], order: list[str]
-) -> Iterator[pa.Table]:
-    """Yield the tables of parts in their order, each as soon as those before it are finished."""
-    at = 0
-    for _ in names:
-        while at < len(order) and (noted := notes.get(order[at])) is not None:
-            if noted["n_rows"]:
-                yield decode_parquet(store.read(order[at], noted))
-            at += 1
+def _read_marked(
+    store: PartStore, notes: Mapping[str, Any], audited: Floats | None, seed: int
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the parts that have rows, with the column of an audit."""
+    for name, part in notes.items():
+        if part["n_rows"]:
+            table = store.read(name)
+            if audited is not None:
+                table = _mark_audit(table, part["file"], audited, seed)
+            yield name, table
 
 
 def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[str, Any]) -> None:
@@ -1028,23 +1072,52 @@ def check_bad_rows(path: Path) -> Path:
     return path
 
 
-def _choose_rows(n_rows: int, n_chosen: int, seed: int) -> Indices:
-    """Return rows that chance chooses, each with the same probability, in their order."""
-    read_whole_number(n_chosen, "audit")
-    rows = np.random.default_rng(seed).choice(n_rows, min(n_chosen, n_rows), replace=False)
-    return np.sort(rows)
+def _draw_audit(notes: Mapping[str, Any], n_rows: int, seed: int) -> Floats:
+    """Return the keys of random rows of all parts, each with the same probability."""
+    smallest = np.empty(0)
+    for part in notes.values():
+        rows = np.arange(part["first_row"], part["first_row"] + part["n_rows"] + len(part["bad"]))
+        rows = rows[~np.isin(rows, [row for row, _ in part["bad"]])]
+        keys = draw_keys(part["file"], rows, _audit_seed(seed))
+        smallest = np.sort(np.concatenate([smallest, keys]))[:n_rows]
+    return smallest
+
+
+def _audit_seed(seed: int) -> str:
+    return f"audit {seed}"
+
+
+def _mark_audit(table: pa.Table, file: str, audited: Floats, seed: int) -> pa.Table:
+    """Return a part with the column that says which rows are audited."""
+    import pyarrow as pa
+
+    place = table.schema.get_field_index("row") + 1
+    is_audited = draw_keys(file, table["row"].to_numpy(), _audit_seed(seed)) <= audited[-1]
+    if "audit" in table.column_names:
+        table = table.drop_columns("audit")
+    return table.add_column(place, "audit", pa.array(is_audited))
 
 
 def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def write_bad_rows(output: storage.FinishedOutput, rows: list[dict[str, Any]]) -> int:
+def write_bad_rows(output: storage.FinishedOutput, files: Iterable[TableFile], bad: Reasons) -> int:
     """Write rows that were set aside, in the order of the input; return how many they are."""
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    storage.write_output(output.path, lambda file: file.write_text(text, encoding="utf-8"))
+    import pandas as pd
+
+    lines = list[str]()
+    for file in files:
+        reasons = bad.get(file.source, {})
+        for row, line, values in find_rows(file, reasons):
+            plain = None if values is None else plain_records(pd.DataFrame([values]))[0]
+            reason = reasons[row].replace("{line}", str(line), 1)
+            found = {"file": file.source, "row": row, "line": line, "reason": reason}
+            lines.append(json.dumps({**found, "values": plain}, ensure_ascii=False) + "\n")
+    text = "".join(lines)
+    storage.write_output(output.path, lambda path: path.write_text(text, encoding="utf-8"))
     output.note({})
-    return len(rows)
+    return len(lines)
 
 
 def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:

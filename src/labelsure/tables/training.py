@@ -33,7 +33,7 @@ from labelsure.tables.column_choice import (
     read_labels,
     split_names,
 )
-from labelsure.tables.files import TextFormat, read_table
+from labelsure.tables.files import TextFormat, read_table, unknown_column
 from labelsure.tables.inputs import (
     ANSWERS,
     CELLS,
@@ -160,6 +160,7 @@ def train_model(
     id_column: str | None = None,
     drop: Any = (),
     roles: Mapping[str, str] | None = None,
+    groups: str | None = None,
     classifier: str = "ecc",
     csv_sep: str | None = None,
     encoding: str | None = None,
@@ -169,7 +170,8 @@ def train_model(
 ) -> AccuracyAwareClassifier:
     r"""Train a classifier on a table whose columns are numbers, categories and texts.
 
-    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`.
+    `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`. The column
+    `groups` names groups of dependent rows, which are never split; it is no feature.
 
     Returns
     -------
@@ -203,7 +205,12 @@ def train_model(
         )
     frame, where = _load(data, TextFormat(csv_sep, encoding), "the table")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    choice = ColumnChoice(labels or [label_column], id_column, drop, sep)
+    if groups is not None and groups not in frame.columns:
+        raise unknown_column(groups, frame.columns, where)
+    beside = () if groups is None else (groups,)
+    choice = ColumnChoice(
+        labels or [label_column], id_column, [*split_names(drop, []), *beside], sep
+    )
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:  # ids that are missing or there twice are refused
         read_index(frame[id_column], where, "the id")
@@ -223,7 +230,9 @@ def train_model(
     pipeline = Pipeline([("columns", TableColumns(found)), ("classifier", chosen)])
     settings = {name: value for name, value in settings.items() if (name, value) != ("cv", None)}
     model = AccuracyAwareClassifier(pipeline, n_jobs=n_jobs, random_state=random_state, **settings)
-    return model.fit(frame.reset_index(drop=True), type(frame)(Y, columns=list(names)))
+    codes = None if groups is None else frame[groups].to_numpy()
+    Y_train = type(frame)(Y, columns=list(names))
+    return model.fit(frame.reset_index(drop=True), Y_train, groups=codes)
 
 
 def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, str]:

@@ -118,7 +118,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         for name, value in zip(self._fitted, self._fit_parameters(parts), strict=True):
             setattr(self, name, value)
         self._measure_gain(parts)
-        self.is_kept_ = not self.gate or passes(self.gain_low_)
+        self.is_kept_, self.reason_ = not self.gate or passes(self.gain_low_), ""
         self._warn_of_parameters()
         return self
 
@@ -133,6 +133,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _parameters(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self._fitted)
+
+    def reject(self, reason: str) -> None:
+        """Leave distributions unchanged although the gate was passed, for a reason in words."""
+        self.is_kept_, self.reason_ = False, reason
 
     def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
         """Yield each part that this was fitted to, with the parameters of all other parts."""
@@ -230,7 +234,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def __str__(self) -> str:
         check_is_fitted(self, "is_kept_")
-        kept = "kept" if self.is_kept_ else "not kept, distributions stay unchanged"
+        why = f" because {self.reason_}" if self.reason_ else ""
+        kept = "kept" if self.is_kept_ else f"not kept{why}, distributions stay unchanged"
         reason = "" if self.gate else ", whatever it gains"
         left_out = f", {self.n_impossible_} left out" if self.n_impossible_ else ""
         return (

@@ -103,7 +103,7 @@ class ConstrainedCalibration(Ruled):
     >>> from labelsure import ConstrainedCalibration, IndependentLabels, LabelConstraints
     >>> rng = np.random.default_rng(0)
     >>> truth = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1]])[rng.integers(0, 4, 300)]
-    >>> p = 1 / (1 + np.exp(2 * rng.normal(size=truth.shape) + 2 - 4 * truth))
+    >>> p = 1 / (1 + np.exp(6 * rng.normal(size=truth.shape) + 6 - 12 * truth))  # overconfident
     >>> rules = LabelConstraints({"cat": "animal", "dog": "animal"}, exclusive=[["cat", "dog"]])
     >>> dist = IndependentLabels(p, label_names=["animal", "cat", "dog"])
     >>> calibration = ConstrainedCalibration(rules).fit(dist, truth)
