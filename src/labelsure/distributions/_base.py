@@ -20,6 +20,7 @@ from labelsure._runtime.typing import (
     Indices,
     LabelNames,
     Labelsets,
+    LabelsetsLike,
     Names,
     RandomState,
     Rows,
@@ -169,7 +170,7 @@ class LabelsetDistribution(ABC):
         new._rules = self._rules
         return new
 
-    def align(self, Y: Any, name: str = "Y") -> Labelsets:
+    def align(self, Y: LabelsetsLike, name: str = "Y") -> Labelsets:
         """Return labelsets in the order of these labels and instances, or refuse them.
 
         Parameters
@@ -210,7 +211,7 @@ class LabelsetDistribution(ABC):
         """
         return self._marginals()
 
-    def log_prob(self, Y: Any) -> Floats:
+    def log_prob(self, Y: LabelsetsLike) -> Floats:
         """Return the log-probability of one labelset for each instance.
 
         Parameters
@@ -323,7 +324,9 @@ class LabelsetDistribution(ABC):
                 target[:] = some._sample(target.shape[1], generator)
         return draws
 
-    def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
+    def expected(
+        self, metric: MetricLike, Y_pred: LabelsetsLike, *, empty: float = 1.0
+    ) -> Expected:
         """Return the expected accuracy of given labelsets, with bounds.
 
         `labelsure.expected_accuracy` is the usual way to call it.

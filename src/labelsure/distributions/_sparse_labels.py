@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, Self
 
@@ -14,7 +14,16 @@ from scipy.special import expit, logit
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    Integers,
+    Labelsets,
+    LabelsetsLike,
+    Mask,
+    Names,
+    Rows,
+)
 from labelsure.distributions._answers import Best, Optimum, TopLabelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import Independent, IndependentLabels
@@ -72,7 +81,7 @@ class SparseIndependentLabels(Independent):
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> None:
         floor = read_number(floor, "floor", 0, 0.5, ends="[)")
         rows = check_probabilities(read_listed(marginals, n_labels, "marginals"))
@@ -91,7 +100,7 @@ class SparseIndependentLabels(Independent):
         n_labels: int,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> Self:
         """Make the distributions of top-k arrays.
 
@@ -125,7 +134,7 @@ class SparseIndependentLabels(Independent):
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> Self:
         """Make the distributions whose listed labels have these logits.
 
@@ -202,7 +211,7 @@ class SparseIndependentLabels(Independent):
         """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
-    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+    def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
         return self.listed.match(Y)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
@@ -251,7 +260,7 @@ def _bytes_of_row(listed: csr_array) -> int:
     return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
 
 
-def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
+def suggest_floor(dist: SparseIndependentLabels, Y_true: LabelsetsLike) -> float:
     """Return the floor that labelled instances suggest: how often a label is true if not listed.
 
     Parameters

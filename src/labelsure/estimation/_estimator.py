@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
@@ -99,7 +99,7 @@ class BatchSettings(TypedDict, total=False):
     metric: str | None
     level: float
     shift: str
-    Y_true: Any
+    Y_true: LabelsetsLike
     rows: Any
     interval: str
 
@@ -190,10 +190,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         dist: Any,
-        Y_true: Any = None,
-        Y_pred: Any = None,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
         *,
-        Y_train: Any = None,
+        Y_train: LabelsetsLike = None,
         clusters: Any = None,
     ) -> Self:
         """Fit to predictions whose truth is known, on data that the classifier has not seen.
@@ -277,7 +277,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             by_others[is_own] = model.predict(features[is_own])
         return by_others
 
-    def predict(self, dist: Any, Y_pred: Any = None) -> Floats:
+    def predict(self, dist: Any, Y_pred: LabelsetsLike = None) -> Floats:
         """Return the estimated accuracy of each prediction.
 
         Parameters
@@ -295,7 +295,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.estimate_rows(dist, Y_pred).accuracy
 
     def estimate_rows(
-        self, dist: Any, Y_pred: Any = None, *, of_any_system: bool = False, compares: bool = False
+        self,
+        dist: Any,
+        Y_pred: LabelsetsLike = None,
+        *,
+        of_any_system: bool = False,
+        compares: bool = False,
     ) -> RowEstimates:
         """Estimate the accuracy of each prediction, and keep what summaries of the batch need.
 
@@ -328,7 +333,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         features = feature_matrix(table, self.features_, metric, empty)
         return RowEstimates(table, model.predict(features), features, model, by_label)
 
-    def summarise(self, dist: Any, Y_pred: Any = None) -> BatchSummary:
+    def summarise(self, dist: Any, Y_pred: LabelsetsLike = None) -> BatchSummary:
         """Return the summary of a batch, or of a part of one: summaries of parts can be added.
 
         Parameters
@@ -348,12 +353,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def estimate(
         self,
         dist: Any,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
         *,
         metric: str | None = None,
         level: float = 0.95,
         shift: str = "test",
-        Y_true: Any = None,
+        Y_true: LabelsetsLike = None,
         rows: Any = None,
         interval: str = "pseudo-rows",
     ) -> Estimate:
@@ -442,7 +447,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.estimate_labelled(estimates.sums(), accuracy, estimated, level, interval)
 
     def _read_few_labels(
-        self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any
+        self, dist: Any, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: Any
     ) -> tuple[RowEstimates, Indices, ScoreTable]:
         """Estimates of a batch, positions of its labelled rows, and the table of these."""
         estimates = self.estimate_rows(dist, Y_pred, of_any_system=Y_true is not None)
@@ -549,10 +554,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def estimate_labels(
         self,
         dist: LabelsetDistribution,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
         *,
         level: float = 0.95,
-        Y_true: Any = None,
+        Y_true: LabelsetsLike = None,
         rows: Any = None,
     ) -> LabelEstimates:
         """Return precision, recall and F1 of each label in a batch that nobody has labelled.
@@ -621,7 +626,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _read_table(
-        self, dist: Any, Y_pred: Any, names: Sequence[str], Y_true: Any = None
+        self, dist: Any, Y_pred: LabelsetsLike, names: Sequence[str], Y_true: LabelsetsLike = None
     ) -> ScoreTable:
         metrics = [self.metric] if EXPECTED in names else []
         return ScoreTable._read(dist, Y_true, Y_pred, metrics)
@@ -665,7 +670,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
             )
 
-    def _read_labels(self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any) -> LabelBatch:
+    def _read_labels(
+        self, dist: Any, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: Any
+    ) -> LabelBatch:
         """Rows of a batch without labels, and the calibration of their labels.
 
         That is fitted to the labelled rows of the batch where there are some.

@@ -35,7 +35,7 @@ from scipy.special import bdtr
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.pages import Page
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
@@ -77,7 +77,7 @@ class Predicted(Protocol):
 class Predicting(Protocol):
     """From X to predictions."""
 
-    def predict(self, X: Any, /) -> Predicted: ...  # noqa: D102
+    def predict(self, X: FeaturesLike, /) -> Predicted: ...  # noqa: D102
 
 
 class FittedParts(Protocol):

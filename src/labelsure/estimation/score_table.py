@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
@@ -161,8 +161,8 @@ class ScoreTable:
     def from_distribution(
         cls,
         dist: LabelsetDistribution,
-        Y_true: Any = None,
-        Y_pred: Any = None,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
         *,
         metrics: Sequence[MetricLike] | None = None,
         decision_rule: str | None = None,
@@ -230,7 +230,11 @@ class ScoreTable:
 
     @classmethod
     def _read(
-        cls, source: Any, Y_true: Any = None, Y_pred: Any = None, metrics: Sequence[MetricLike] = ()
+        cls,
+        source: Any,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
+        metrics: Sequence[MetricLike] = (),
     ) -> ScoreTable:
         """Return the table of a distribution, a table as it is, or that of a DataFrame."""
         if isinstance(source, LabelsetDistribution):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError, warn
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
@@ -69,7 +69,14 @@ class ByGroup(ShownBySentence, Savable, BaseEstimator, Generic[Part]):  # type: 
     def __init__(self, estimator: Part) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, groups: ArrayLike, *, clusters: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: FeaturesLike,
+        y: LabelsetsLike,
+        groups: ArrayLike,
+        *,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
         """Find the thresholds of all groups on labelled rows.
 
         Parameters

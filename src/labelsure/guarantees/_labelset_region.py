@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -225,7 +225,7 @@ class RegionLabelsets(PartialLabelsets):
         """Whether all labelsets of the region were counted, (n,): beyond 1,000 they may not be."""
         return self._counts[1]
 
-    def contains(self, Y: Any) -> Mask:
+    def contains(self, Y: LabelsetsLike) -> Mask:
         """Say whether a labelset is in the region of its row, (n,): the mean is the coverage.
 
         Parameters
@@ -426,7 +426,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def fit(
         self,
         dist: LabelsetDistribution,
-        Y_true: Any,
+        Y_true: LabelsetsLike,
         *,
         clusters: ArrayLike | None = None,
     ) -> Self:
@@ -446,7 +446,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         return self._fit_rows(self._read_rows(dist, Y_true, clusters))
 
     def _read_rows(
-        self, dist: LabelsetDistribution, Y_true: Any, clusters: ArrayLike | None
+        self, dist: LabelsetDistribution, Y_true: LabelsetsLike, clusters: ArrayLike | None
     ) -> RegionRows:
         self.check_parameters()
         source = self._source(dist)

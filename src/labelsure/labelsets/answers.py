@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Names
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.foreign import as_table, index_of
 from labelsure.labelsets.label_names import check_label_names
@@ -128,7 +128,7 @@ def are_scores(source: Any) -> bool:
 
 def read_scores(
     cells: Any,
-    label_names: Iterable[Any] | None,
+    label_names: Names,
     *,
     name: str,
     in_logs: bool = False,
@@ -323,7 +323,7 @@ def _is_cell(row: Any) -> bool:
 
 
 def read_answers(
-    samples: Any, label_names: Iterable[Any] | None, unknown: str
+    samples: Any, label_names: Names, unknown: str
 ) -> tuple[Labelsets, Floats, Indices, LabelNames]:
     """Return all votes as rows, their weights, whose they are, and the labels."""
     if unknown not in UNKNOWN:

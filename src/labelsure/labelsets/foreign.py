@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Labelsets, LabelsetsLike
 from labelsure.errors import InputError
 from labelsure.labelsets.sparse import is_sparse
 
@@ -113,7 +113,7 @@ def as_table(source: Any) -> Any:
     return pd.DataFrame(columns, range(len(table)))
 
 
-def names_in(Y: Any) -> list[str] | None:
+def names_in(Y: LabelsetsLike) -> list[str] | None:
     """Return the column names of a table, None for anything else."""
     columns = getattr(Y, "column_names", getattr(Y, "columns", None))  # PyArrow's, all others'
     return None if columns is None else [str(column) for column in columns]

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Indices, LabelNames
+from labelsure._runtime.typing import Indices, LabelNames, Names
 from labelsure.errors import InputError
 
 MAX_WRITTEN_NAMES = 10_000
 """More labels than this are shown by the first and the last, and have one entry of classes."""
 
 
-def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
+def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
     """Return `n_labels` distinct names as strings; None where labels have no names.
 
     Examples

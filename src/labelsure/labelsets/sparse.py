@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Labelsets, LabelsetsLike
 
 
-def is_sparse(Y: Any) -> bool:
+def is_sparse(Y: LabelsetsLike) -> bool:
     """Whether labelsets are rows of a scipy sparse array or matrix."""
     return bool(issparse(Y))
 
@@ -24,7 +24,7 @@ def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> L
     return rows
 
 
-def make_sparse(Y: Any) -> Labelsets:
+def make_sparse(Y: LabelsetsLike) -> Labelsets:
     """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
 
     Examples

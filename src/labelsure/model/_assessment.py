@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Labelsets, Mask
+from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
@@ -205,7 +205,7 @@ def assess_rows(
     fitted: Fitted,
     predictions: Predictions,
     rows: RowEstimates,
-    X: Any = None,
+    X: FeaturesLike = None,
     *,
     tests_shift: bool = False,
 ) -> Assessment:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Estimator, FeaturesLike, Labelsets
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
@@ -30,7 +30,7 @@ from labelsure.saving import CompactState
 DECISIONS = ("best", "mode", "predict")
 
 
-def predict_labelsets(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+def predict_labelsets(fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution) -> Labelsets:
     """Labelsets of a model's own `predict`, (n, L)."""
     if len(dist) == 0:
         return dist.mode()
@@ -53,7 +53,9 @@ class DecisionRule(ABC):
         """Which predictions are judged, in words."""
         return self.words
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets | None:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets | None:
         """Predictions that do not follow from the distribution; None where they do."""
         return None
 
@@ -134,7 +136,9 @@ class OwnPredict(DecisionRule):
     name: ClassVar[str] = "predict"
     words: ClassVar[str] = "the model's own `predict`"
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets:
         """Labelsets of the model's own `predict`."""
         return predict_labelsets(fitted, X, dist)
 
@@ -151,7 +155,9 @@ class Given(OwnPredict):
     takes_predictions: ClassVar[bool] = True
     words: ClassVar[str] = "the predictions given as `Y_pred`"
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets:
         """Refuse to predict."""
         raise InputError(
             "`Y_pred` must be given to a model that was fitted with `Y_pred`, got None. Pass "

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import estimator_html_repr
 
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import LabelNames
+from labelsure._runtime.typing import Estimator, LabelNames
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.estimation._batch_estimates import Estimate
@@ -28,7 +28,7 @@ class FittedAttributes(LabelsetPredictor):
     fitted_: Fitted
 
     @property
-    def estimator_(self) -> Any:
+    def estimator_(self) -> Estimator:
         """The fitted classifier."""
         return self.fitted_.predictor.estimator
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import Floats, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets
 from labelsure.classifiers._inner_models import is_prefit
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -94,7 +94,7 @@ class RowSample:
         self.keys = keys[chosen]
 
 
-def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
+def choose_columns(X: FeaturesLike, show: Sequence[str]) -> pd.DataFrame | None:
     """Return the columns of X that a page may show: those named, and texts that are X itself."""
     import pandas as pd
 

@@ -12,7 +12,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import (
+    Estimator,
+    FeaturesLike,
+    Floats,
+    Indices,
+    Labelsets,
+    LabelsetsLike,
+)
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
@@ -54,9 +61,9 @@ class TrainingData:
         (n, L) predictions of another system, or None.
     """
 
-    X: Any
+    X: FeaturesLike
     Y: Labelsets
-    y: Any
+    y: LabelsetsLike
     labels: Labels
     inputs: InputColumns
     params: dict[str, Any]
@@ -66,14 +73,14 @@ class TrainingData:
     @classmethod
     def read(
         cls,
-        X: Any,
-        y: Any,
-        estimator: Any,
+        X: FeaturesLike,
+        y: LabelsetsLike,
+        estimator: Estimator,
         requirements: dict[str, Any],
         params: dict[str, Any],
         *,
         groups: Any = None,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
     ) -> TrainingData:
         """Check what `fit` got and bring it into the order of X. Raises InputError."""
         batch = as_batch(X)
@@ -115,7 +122,7 @@ class TrainingData:
         return None if self.groups is None else number_clusters(read_groups(self.groups))[rows]
 
 
-def check_inner_model(model: Any) -> None:
+def check_inner_model(model: Estimator) -> None:
     """Refuse classes, objects without `fit`, and models that have scores but no probabilities."""
     if isinstance(model, type):
         raise InputError(
@@ -141,7 +148,7 @@ def check_inner_model(model: Any) -> None:
 _SOURCES = ("predict_distribution", "predict_proba")
 
 
-def _is_search(model: Any) -> bool:
+def _is_search(model: Estimator) -> bool:
     """Whether a search is to be fitted, which may end in another model than it begins with."""
     inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return is_search(inner)
@@ -184,7 +191,7 @@ def check_recalibration(setting: Any, constraints: Any) -> None:
         )
 
 
-def fit_clone(estimator: Any, data: TrainingData, rows: Indices) -> Any:
+def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estimator:
     """Clone that is fitted to some of the rows; a frozen model stays as it is."""
     estimator = clone(estimator)
     if isinstance(estimator, FrozenEstimator):

@@ -14,6 +14,7 @@ from scipy import sparse
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import digest_code
+from labelsure._runtime.typing import LabelsetsLike
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._base import LabelsetDistribution
@@ -194,7 +195,7 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     if dist.n_labels > BEST_LABELS and dist._can_enumerate:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     added: dict[str, Any] = {}
-    truth: Any = table.truth
+    truth: LabelsetsLike = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
         best = decide(dist, metric, empty=plan.decision_empty)
         values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]

@@ -17,7 +17,7 @@ import numpy as np
 from labelsure import __version__
 from labelsure._runtime import storage
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, Indices, Mask
 from labelsure.errors import (
     DataError,
     InputError,
@@ -367,7 +367,7 @@ def _compare_labelled(
     known: TrueLabels,
     names: Any,
     source: str,
-    X: Any,
+    X: FeaturesLike,
 ) -> tuple[Indices, Floats, Floats]:
     """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
     entries, places = known.find(names, source)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
@@ -65,7 +65,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def __init__(self, gate: bool = True) -> None:
         self.gate = gate
 
-    def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, dist: LabelsetDistribution, Y: LabelsetsLike, sample_weight: Any = None) -> Self:
         """Fit to distributions whose truth is known.
 
         Parameters
