@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -38,7 +36,7 @@ their `predict_proba`; where they were trained on scores, a lower one."""
 
 
 def as_distribution(
-    source: Any, X: FeaturesLike = None, *, kind: str | None = None, label_names: Names = None
+    source: object, X: FeaturesLike = None, *, kind: str | None = None, label_names: Names = None
 ) -> LabelsetDistribution:
     """Wrap a fitted model and its instances, or predicted probabilities, as distributions.
 

@@ -148,7 +148,11 @@ def _fit_learner(
 
 
 def fit_clone(
-    estimator: Estimator, X: Features, y: NDArray[Any], sample_weight: Floats | None, seed: int
+    estimator: Estimator,
+    X: Features,
+    y: NDArray[np.generic],
+    sample_weight: Floats | None,
+    seed: int,
 ) -> Estimator:
     """Return a clone of the learner, fitted; its random states that are not set get a seed."""
     learner = clone(estimator)
@@ -224,7 +228,7 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
     return np.clip(columns[:, known.index(1)].astype(np.float64), 0.0, 1.0)
 
 
-def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
+def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label: int) -> list[int]:
     """Return the classes of two columns that sum to one, where the learner reports one class.
 
     Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
@@ -285,7 +289,7 @@ def _predict_next(
 
 
 def read_linear_weights(
-    learners: Sequence[Any], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
+    learners: Sequence[object], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
 ) -> LinearWeights | None:
     """Return the weights of learners that are all linear, None for any other.
 

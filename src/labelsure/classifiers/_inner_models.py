@@ -32,7 +32,9 @@ def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) ->
     return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
 
-def read_instances(X: FeaturesLike, y: LabelsetsLike, estimator: Estimator) -> tuple[Any, Targets]:
+def read_instances(
+    X: FeaturesLike, y: LabelsetsLike, estimator: Estimator
+) -> tuple[object, Targets]:
     """Return X so that rows can be taken from it, and the labels read."""
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:

@@ -118,7 +118,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         self.floor = floor
         self.unknown = unknown
 
-    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Check that X and y belong together and keep the names of the labels.
 
         Parameters

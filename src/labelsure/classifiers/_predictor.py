@@ -127,7 +127,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
 
-    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> float:
+    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Return the share of instances whose labelset is predicted exactly.
 
         Parameters
@@ -144,7 +144,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         is_right = ~differing_rows(align_truth(self.classes_, y, dist), self._decide(dist))
         return weighted_mean(is_right, sample_weight, dist)
 
-    def _requirements(self) -> dict[str, Any]:
+    def _requirements(self) -> dict[str, object]:
         """Return how scikit-learn should validate X.
 
         One type and layout of arrays, so that every route and every source of the same numbers
@@ -181,7 +181,7 @@ class LabelsetClassifier(LabelsetPredictor):
 
     estimator: Estimator
 
-    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Fit the base learners.
 
         Parameters
@@ -337,7 +337,7 @@ def align_truth(
     return rows if order is None else rows[order]
 
 
-def read_classes(y: LabelsetsLike, classes: NDArray[Any], name: str) -> Labelsets:
+def read_classes(y: LabelsetsLike, classes: NDArray[np.generic], name: str) -> Labelsets:
     """Return a vector of a model's two classes as labelsets of one label; refuse others."""
     import pandas as pd
 
@@ -367,7 +367,7 @@ def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> li
     return [np.array([0, 1], dtype=dtype)] * n_entries
 
 
-def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
+def _two_classes(y: NDArray[np.generic]) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise InputError(

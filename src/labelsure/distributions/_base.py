@@ -464,7 +464,7 @@ class LabelsetDistribution(ABC):
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape. A
     # kind needs `_take`, and `_log_prob` or `_probabilities`; all else has a default.
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         base = LabelsetDistribution
         if cls._log_prob is base._log_prob and cls._probabilities is base._probabilities:
@@ -600,7 +600,7 @@ class TemperedJoint(LabelsetDistribution):
         return temper_probabilities(self._source._probabilities(), self._temperature)
 
 
-def check_distribution(dist: Any) -> LabelsetDistribution:
+def check_distribution(dist: object) -> LabelsetDistribution:
     """Return the argument if it is a distribution over labelsets, or say how to make one."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(

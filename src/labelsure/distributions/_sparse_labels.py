@@ -95,8 +95,8 @@ class SparseIndependentLabels(Independent):
     @classmethod
     def from_top(
         cls,
-        indices: Any,
-        scores: Any,
+        indices: object,
+        scores: object,
         n_labels: int,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
@@ -130,7 +130,7 @@ class SparseIndependentLabels(Independent):
     @classmethod
     def from_logits(
         cls,
-        logits: Any,
+        logits: object,
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
@@ -331,7 +331,7 @@ def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
     return rows
 
 
-def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
+def read_top(indices: object, scores: object, n_labels: int) -> csr_array:
     """Return top-k arrays as sparse rows: the listed labels of each instance with their scores."""
     values = as_floats(scores, "scores")
     labels = np.asarray(indices)
@@ -368,7 +368,9 @@ def check_probabilities(rows: csr_array) -> csr_array:
     return rows
 
 
-def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_]) -> csr_array:
+def keep_listed(
+    rows: csr_array, values: NDArray[np.generic], is_kept: NDArray[np.bool_]
+) -> csr_array:
     """Return sparse rows of some of the entries, with other values."""
     kept = np.flatnonzero(is_kept)
     starts = np.searchsorted(kept, rows.indptr)

@@ -93,7 +93,7 @@ def check_frontier(n_labels: int, memory: int) -> None:
         )
 
 
-def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> Floats:
+def pack_conditionals(conditionals: Iterable[object], parents: list[list[int]]) -> Floats:
     """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
     tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
     if len(tables) != len(parents):

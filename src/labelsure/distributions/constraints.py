@@ -251,7 +251,7 @@ def describe_breach(breach: Breach, label_names: LabelNames) -> str:
     )
 
 
-def _read_parents(parents: Any) -> dict[str, tuple[str, ...]]:
+def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
     """Parents of each child by name, from any of the forms that users have."""
     if parents is None:
         return {}
@@ -292,7 +292,7 @@ def _pairs_in_table(parents: Any) -> list[tuple[Any, Any]]:
     return list(parents[named].itertuples(index=False, name=None))
 
 
-def _read_name(name: Any, which: str) -> str:
+def _read_name(name: object, which: str) -> str:
     if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
         raise InputError(
             f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of labels "

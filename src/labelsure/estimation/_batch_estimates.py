@@ -308,7 +308,7 @@ def _betting_bounds(
 
 
 def read_few_labels(
-    dist: Any, decisions: Any, Y_true: LabelsetsLike, rows: Any
+    dist: object, decisions: object, Y_true: LabelsetsLike, rows: object
 ) -> tuple[Indices, Labelsets]:
     """Positions of the labelled rows in ascending order, and their labelsets.
 
@@ -349,7 +349,7 @@ def _find_rows(index: Any, Y_true: LabelsetsLike) -> Indices:
     return np.asarray(places, dtype=np.intp)
 
 
-def check_rows(rows: Any, n_samples: int) -> Indices:
+def check_rows(rows: object, n_samples: int) -> Indices:
     """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
     places = places.astype(np.intp) if places.shape == (0,) else places

@@ -121,7 +121,7 @@ class Comparison:
         """Calibration rows of both; None if these are few."""
         return SharedRows.of(self.first.judge, self.second.judge)
 
-    def by_labels(self, Y_true: LabelsetsLike, rows: Any, interval: str) -> Difference:
+    def by_labels(self, Y_true: LabelsetsLike, rows: object, interval: str) -> Difference:
         """Prediction-powered difference, paired on labelled rows of the batch."""
         (left, places, some), (right, _, same) = (
             side.judge._read_few_labels(side.dist, side.Y_pred, Y_true, rows)

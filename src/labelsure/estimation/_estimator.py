@@ -277,7 +277,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             by_others[is_own] = model.predict(features[is_own])
         return by_others
 
-    def predict(self, dist: Any, Y_pred: LabelsetsLike = None) -> Floats:
+    def predict(self, dist: object, Y_pred: LabelsetsLike = None) -> Floats:
         """Return the estimated accuracy of each prediction.
 
         Parameters
@@ -296,7 +296,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def estimate_rows(
         self,
-        dist: Any,
+        dist: object,
         Y_pred: LabelsetsLike = None,
         *,
         of_any_system: bool = False,
@@ -352,14 +352,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def estimate(
         self,
-        dist: Any,
+        dist: object,
         Y_pred: LabelsetsLike = None,
         *,
         metric: str | None = None,
         level: float = 0.95,
         shift: str = "test",
         Y_true: LabelsetsLike = None,
-        rows: Any = None,
+        rows: object = None,
         interval: str = "pseudo-rows",
     ) -> Estimate:
         """Estimate the mean accuracy of a batch, with a confidence interval.
@@ -447,7 +447,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.estimate_labelled(estimates.sums(), accuracy, estimated, level, interval)
 
     def _read_few_labels(
-        self, dist: Any, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: Any
+        self, dist: object, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: object
     ) -> tuple[RowEstimates, Indices, ScoreTable]:
         """Estimates of a batch, positions of its labelled rows, and the table of these."""
         estimates = self.estimate_rows(dist, Y_pred, of_any_system=Y_true is not None)
@@ -558,7 +558,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         *,
         level: float = 0.95,
         Y_true: LabelsetsLike = None,
-        rows: Any = None,
+        rows: object = None,
     ) -> LabelEstimates:
         """Return precision, recall and F1 of each label in a batch that nobody has labelled.
 
@@ -626,7 +626,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _read_table(
-        self, dist: Any, Y_pred: LabelsetsLike, names: Sequence[str], Y_true: LabelsetsLike = None
+        self,
+        dist: object,
+        Y_pred: LabelsetsLike,
+        names: Sequence[str],
+        Y_true: LabelsetsLike = None,
     ) -> ScoreTable:
         metrics = [self.metric] if EXPECTED in names else []
         return ScoreTable._read(dist, Y_true, Y_pred, metrics)

@@ -92,7 +92,7 @@ LABEL_METRICS: tuple[str, ...] = tuple(
 """Measures of a batch: micro, of the counts of all labels together; macro, the mean over labels."""
 
 
-def check_label_metric(metric: Any) -> tuple[str, Measure]:
+def check_label_metric(metric: object) -> tuple[str, Measure]:
     """Return the kind of average, micro or macro, and the measure that a name stands for."""
     if metric not in LABEL_METRICS:
         raise unknown_name("label metric", str(metric), LABEL_METRICS)
@@ -478,7 +478,7 @@ def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
     return np.stack(weights)
 
 
-def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> LabelCalibration:
+def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -> LabelCalibration:
     """Return what was learned about the labels, or refuse what says nothing of single ones."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,7 +70,7 @@ class Reliability(ColumnResult):
         shown = f"calibration error {self.expected_calibration_error:.3f}"
         return plot_reliability(self.to_frame(), shown if label is None else label, ax)
 
-    def _to_lists(self) -> dict[str, list[Any]]:
+    def _to_lists(self) -> dict[str, list[object]]:
         """Return the table's columns as plain values, None for what is missing."""
         table = self.to_frame().astype(object)
         table = table.where(table.notna(), None)

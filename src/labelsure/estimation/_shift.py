@@ -399,6 +399,6 @@ def shift_test(
     return test
 
 
-def _read_view(source: Any, Y_pred: LabelsetsLike) -> pd.DataFrame:
+def _read_view(source: object, Y_pred: LabelsetsLike) -> pd.DataFrame:
     table = ScoreTable._read(keep_marginals(source), None, Y_pred)
     return table._view(sample_rows(len(table)))

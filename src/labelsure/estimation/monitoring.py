@@ -468,8 +468,8 @@ def _read_labels(
     judge: AccuracyEstimator,
     dist: LabelsetDistribution | ScoreTable,
     table: ScoreTable,
-    name: Any,
-    given: Any,
+    name: object,
+    given: object,
 ) -> tuple[Indices, Floats]:
     """Return which rows of a chunk are labelled, and how accurate their predictions are."""
     if not isinstance(given, tuple) or len(given) != 3:
@@ -511,7 +511,7 @@ def _bet_on_calibration(judge: AccuracyEstimator) -> tuple[float, Floats]:
 
 
 def _predict(
-    estimator: AccuracyEstimator | Model, chunk: Any
+    estimator: AccuracyEstimator | Model, chunk: object
 ) -> tuple[LabelsetDistribution | ScoreTable, Labelsets | None]:
     """Distributions of a chunk and their decisions; tables stay as they are."""
     if isinstance(estimator, AccuracyEstimator):
@@ -521,7 +521,7 @@ def _predict(
 
 
 def _read_reference(
-    reference: Any, estimator: AccuracyEstimator | Model
+    reference: object, estimator: AccuracyEstimator | Model
 ) -> tuple[AccuracyEstimator, pd.DataFrame | None]:
     """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
     judge = estimator

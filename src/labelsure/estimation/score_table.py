@@ -152,7 +152,9 @@ class ScoreTable:
         self.index, self.decision_rule = frame.index, frame.attrs.get(DECISION_RULE)
 
     @classmethod
-    def _make(cls, columns: dict[str, NDArray[Any]], n_rows: int, **attributes: Any) -> Self:
+    def _make(
+        cls, columns: dict[str, NDArray[np.generic]], n_rows: int, **attributes: object
+    ) -> Self:
         new = cls.__new__(cls)
         vars(new).update(attributes, _columns=columns, _n_rows=n_rows)
         return new
@@ -342,7 +344,7 @@ class ScoreTable:
             setattr(new, name, None if values is None else values[rows])
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is saved: nothing that follows from the rest."""
         return {name: value for name, value in vars(self).items() if name not in CACHED}
 

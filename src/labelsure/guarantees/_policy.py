@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
+def read_scored(score: object, accuracy: object) -> tuple[Floats, Floats]:
     """Return scores and as many accuracies in [0, 1]."""
     scores = read_vector(score, "score")
     accuracies = read_vector(
@@ -81,7 +81,7 @@ class ScoredRows:
         return ScoredRows(self.scores[rows], self.accuracies[rows], clusters, None)
 
 
-def check_grid(grid: Any) -> Floats:
+def check_grid(grid: object) -> Floats:
     """Return rising thresholds, or say what is wrong with them."""
     thresholds = np.unique(np.asarray(grid, dtype=np.float64))
     if thresholds.ndim != 1 or thresholds.size == 0 or not np.isfinite(thresholds).all():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def refuse_other_labels(
     )
 
 
-def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
+def check_label_order(order: object, n_labels: int | None = None, *, name: str) -> Indices:
     """Return an order of the labels as an array, or say what is wrong with it.
 
     Examples

@@ -92,7 +92,7 @@ def check_shape(
             raise InputError(f"`{name}` must have {number} {what}, got {found}.")
 
 
-def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[Any]:
+def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
     """Return numbers or booleans in any form as an array, or say what they are instead."""
     if hasattr(Y, "toarray"):  # scipy sparse
         Y = Y.toarray()
@@ -142,5 +142,5 @@ def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     return InputError(f"`{name}` must contain only 0 and 1, got {value} in {where}. {fix}")
 
 
-def _all_numbers(array: NDArray[Any]) -> bool:
+def _all_numbers(array: NDArray[np.generic]) -> bool:
     return all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array.flat)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
@@ -16,7 +14,9 @@ def is_sparse(Y: LabelsetsLike) -> bool:
     return bool(issparse(Y))
 
 
-def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
+def sparse_ones(
+    indices: NDArray[np.generic], starts: NDArray[np.generic], n_labels: int
+) -> Labelsets:
     """Return sparse rows from the labels of all rows, in order, and where each row starts."""
     ones = np.ones(len(indices), dtype=np.int8)
     rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))

@@ -262,7 +262,7 @@ class PartialLabelsets:
         return make_html(f"{sizes}{share}.", self[:N_ROWS].to_frame(sep=None))
 
 
-def _check_values(values: Any) -> Labelsets:
+def _check_values(values: object) -> Labelsets:
     refuse_masked(values, "values")
     array = np.asarray(values)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iuf":

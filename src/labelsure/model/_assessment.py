@@ -72,7 +72,7 @@ class Assessment:
     accuracy: Floats
     expected: Floats
     accepted: Mask | None
-    reason: NDArray[Any]
+    reason: NDArray[np.object_]
     region: RegionLabelsets | None = None
     shift: ShiftTest | None = None
     untested: str = ""
@@ -239,14 +239,14 @@ def assess_rows(
     )
 
 
-def is_outside(reasons: NDArray[Any]) -> Mask:
+def is_outside(reasons: NDArray[np.object_]) -> Mask:
     """Which rows are referred because their input is outside of the ranges, (n,)."""
     return np.array([str(reason).startswith(OUTSIDE) for reason in reasons], dtype=bool)
 
 
 def _give_reasons(
     policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
-) -> NDArray[Any]:
+) -> NDArray[np.object_]:
     """Return one of few sentences for each prediction, so that they can be counted."""
     if policy is None or accepted is None:
         return np.full(n_samples, "no target or share was set", dtype=object)

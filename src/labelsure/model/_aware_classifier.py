@@ -246,11 +246,11 @@ class AccuracyAwareClassifier(FittedAttributes):
         self,
         X: FeaturesLike,
         y: LabelsetsLike,
-        sample_weight: Any = None,
+        sample_weight: object = None,
         *,
-        groups: Any = None,
+        groups: object = None,
         Y_pred: LabelsetsLike = None,
-        **params: Any,
+        **params: object,
     ) -> Self:
         """Fit the classifier, the estimator of its accuracy and, with a target, the policy.
 
@@ -623,7 +623,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         Y_pred: LabelsetsLike = None,
         level: float | None = None,
         Y_true: LabelsetsLike = None,
-        rows: Any = None,
+        rows: object = None,
     ) -> LabelEstimates:
         """Estimate precision, recall and F1 of each label in a batch that nobody has labelled.
 
@@ -735,7 +735,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         batch = PageBatch(found, truth, shown)
         return make_model_report(self.fitted_, [batch], title, open_cost)
 
-    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> float:
+    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Return the mean accuracy of the predictions for X under the metric of the model.
 
         Parameters
@@ -764,7 +764,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self._new_estimator(), method_mapping=mapping)
 
-    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _route(self, params: dict[str, object]) -> dict[str, object]:
         """Return what goes to the estimator's `fit` beside X and y; None counts as not given."""
         params = {name: value for name, value in params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:

@@ -265,7 +265,7 @@ class Calibration(ABC):
         return found
 
 
-def learns_from_rows(recalibration: Any) -> bool:
+def learns_from_rows(recalibration: object) -> bool:
     """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
     return recalibration is not None and getattr(recalibration, "calibrate", True)
 
@@ -423,6 +423,6 @@ def _warn_of_copies(data: TrainingData, training: Indices, held_out: Indices) ->
     warn_if_rows_are_shared(*((take_rows(data.X, rows), data.Y[rows]) for rows in some))
 
 
-def holds_out(estimator: Estimator, cv: Any) -> bool:
+def holds_out(estimator: Estimator, cv: object) -> bool:
     """Whether calibration rows are new to the model that predicts."""
     return is_prefit(estimator) or is_share(cv)

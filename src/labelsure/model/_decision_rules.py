@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -179,7 +179,7 @@ class Thresholds(DecisionRule):
         return found if dist.rules is None else dist.rules.close(found)
 
 
-def check_decision(decision: Any, metric: MetricLike) -> None:
+def check_decision(decision: object, metric: MetricLike) -> None:
     """Refuse unknown decisions, and the best ones where one label or all of them are best."""
     if isinstance(decision, LabelThresholds):
         check_is_fitted(decision)
@@ -195,7 +195,7 @@ def check_decision(decision: Any, metric: MetricLike) -> None:
 
 
 def make_rule(
-    decision: Any, metric: MetricLike, empty: float, truth: Labelsets, *, given: bool
+    decision: object, metric: MetricLike, empty: float, truth: Labelsets, *, given: bool
 ) -> DecisionRule:
     """Decision rule of the parameter `decision`, or of `Y_pred` where predictions are `given`."""
     if given:

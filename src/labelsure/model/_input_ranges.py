@@ -171,7 +171,7 @@ def _rank(values: Any, ranks: list[int]) -> Floats:
     return cast(Floats, np.partition(values, ranks, axis=0)[ranks])
 
 
-def _rank_sparse(values: Any, ranks: list[int]) -> Floats:
+def _rank_sparse(values: object, ranks: list[int]) -> Floats:
     """Numbers of some ranks in each column, (ranks, d), zeros between negative and positive."""
     columns = sparse.csc_array(values)
     lengths = np.diff(columns.indptr)

@@ -90,7 +90,7 @@ class InputColumns:
 
     @classmethod
     def of(
-        cls, X: FeaturesLike, estimator: Estimator, requirements: dict[str, Any]
+        cls, X: FeaturesLike, estimator: Estimator, requirements: dict[str, object]
     ) -> InputColumns:
         """Columns of the rows of `fit`; a fitted model has its own order of names."""
         names = None if selects_columns(estimator) else column_names(as_table(X))

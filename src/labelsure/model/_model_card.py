@@ -233,7 +233,7 @@ def _describe_columns(fitted: Estimator) -> list[dict[str, str]] | None:
 
 def _measure_calibration(
     estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
-) -> tuple[dict[str, list[Any]], str]:
+) -> tuple[dict[str, list[object]], str]:
     """Return the columns of `reliability`, out of sample, and on which rows."""
     if for_policy is for_estimator:
         (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS

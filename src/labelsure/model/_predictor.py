@@ -71,7 +71,7 @@ class Labels(CompactState):
         known = known_label_names(estimator) if isinstance(self.classes, list) else None
         return self if known is None else replace(self, names=known)
 
-    def to_classes(self, labelsets: Labelsets) -> NDArray[Any]:
+    def to_classes(self, labelsets: Labelsets) -> NDArray[np.generic]:
         """Labelsets in the form of y: (n, L) of its type, or (n,) classes."""
         if isinstance(self.classes, list):
             return labelsets.astype(self.classes[0].dtype)

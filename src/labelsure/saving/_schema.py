@@ -161,7 +161,7 @@ def name_of(node: Node) -> str:
     return f"{node['__module__']}.{node['__class__']}"
 
 
-def _hash_part(part: Any, nodes: list[Node], seen: dict[int, tuple[str, str, int]]) -> int:
+def _hash_part(part: object, nodes: list[Node], seen: dict[int, tuple[str, str, int]]) -> int:
     """Hash of a part of the schema; its nodes are appended to a list.
 
     skops builds a node whose number it knows from the first one, unread: what stands in several

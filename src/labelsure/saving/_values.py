@@ -96,7 +96,7 @@ def check_values(model: Estimator, trust: set[str]) -> None:
             _check_trees(part)
 
 
-def _parts(model: Estimator) -> Iterator[Any]:
+def _parts(model: Estimator) -> Iterator[object]:
     """Yield the model and every object in it, wherever it is held."""
     waiting: list[Any] = [model]
     seen = set()
@@ -169,7 +169,7 @@ def _check_neighbours(neighbours: Any) -> None:
         raise ValueError("neighbours have classes beyond those that there are")
 
 
-def _check_trees(part: Any) -> None:
+def _check_trees(part: object) -> None:
     """Refuse decision trees whose indices lead astray: scikit-learn follows them unchecked."""
     from sklearn.ensemble import BaseEnsemble  # slow to import
 

@@ -298,7 +298,7 @@ def draw_figure(name: str, frame: pd.DataFrame, paths: Sequence[Path]) -> None:
             write_whole(path, save)
 
 
-def _style(name: str) -> dict[str, Any]:
+def _style(name: str) -> dict[str, object]:
     """Colour, line and marker of a candidate or model, the same in every figure."""
     names = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(names.index(name) if name in names else len(names))

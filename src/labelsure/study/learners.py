@@ -79,7 +79,7 @@ class LassoCV(Lasso):
         super().__init__(max_iter=max_iter, random_state=random_state)
         self.Cs, self.cv = Cs, cv
 
-    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Choose the penalty and fit to one label."""
         self.C_ = self.Cs[0]
         single = Lasso(self.C_, self.max_iter, self.random_state)

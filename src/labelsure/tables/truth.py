@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROW, FILE, ID = "row", "file", "id"
 
 
-def shared_id(name: str | None, *columns: Iterable[Any]) -> str | None:
+def shared_id(name: str | None, *columns: Iterable[object]) -> str | None:
     """Return a column that names rows, where nobody says which, if all tables have it."""
     return name if all(name in of for of in columns) else None
 

@@ -42,10 +42,10 @@ MIN_AUTO = 50
 
 
 def fit_recalibration(
-    setting: Any,
+    setting: object,
     dists: Sequence[LabelsetDistribution],
-    Ys: Sequence[Any],
-    sample_weights: Sequence[Any] | None = None,
+    Ys: Sequence[object],
+    sample_weights: Sequence[object] | None = None,
 ) -> Recalibration | None:
     """Fit a recalibration to several batches, and return it.
 
@@ -152,7 +152,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Fit the model, unless it is frozen, and recalibrate what it predicts.
 
         Parameters
