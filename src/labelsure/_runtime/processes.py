@@ -229,25 +229,28 @@ def run_on_cluster(
     with _connect(address) as client:
         from distributed import as_completed
 
-        # Asked by Dask: a worker without labelsure would end on a task of ours.
+        # Dask checks the workers that are present: one without labelsure would end on a task of
+        # ours. `call_task` checks those that join later.
         versions = client.get_versions(packages=["labelsure"])
         ours = {name: versions["client"]["packages"][name] for name in ("labelsure", "numpy")}
         for worker, versions_there in versions["workers"].items():
             _check_versions(ours, versions_there["packages"], f"The worker {worker!r}")
         settings = {"retries": RETRIES, "pure": False}
         first = () if shared is None else (client.submit(_same, shared, **settings),)
+        # One by one: a task of `client.map` that cannot begin would stop the others.
         position_of = {
             client.submit(call_task, read_versions(), function, *first, *task, **settings): position
             for position, task in enumerate(tasks)
         }
-        waiting: Any = iter([*position_of])
+        waiting: Any = [*position_of]
         if not ordered:
             waiting = as_completed(position_of, loop=client.loop)  # type: ignore[no-untyped-call]
-        while position_of:
-            future = next(waiting, None)
-            if future is None or future.status in ("cancelled", "lost"):
-                raise _scheduler_gone(address)
+        for future in waiting:
+            if future.status in ("cancelled", "lost"):
+                break
             yield position_of.pop(future), _result(future, address)
+        if position_of:
+            raise _scheduler_gone(address)
 
 
 def _scheduler_gone(address: str) -> InputError:
@@ -302,9 +305,9 @@ def _result(future: Any, address: str) -> Any:
     from distributed import KilledWorker
 
     try:
-        if future.status != "error":
+        error = future.exception()  # which waits
+        if error is None:
             return future.result()
-        error = future.exception()
     except (CancelledError, OSError) as lost:  # the connection, while a result was on its way
         raise _scheduler_gone(address) from lost
     if isinstance(error, RaisedInTask):

@@ -42,7 +42,7 @@ def expand_path(path: AnyPath) -> Path:
         ) from error
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write to a temporary file beside the path, and rename it once it is complete and on disk."""
     writer = f"{os.getpid()}-{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
@@ -73,7 +73,7 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or is_open_already
 
 
-def write_output(path: Path, write: Callable[[Path], Any]) -> None:
+def write_output(path: Path, write: Callable[[Path], object]) -> None:
     """Write a whole file to the target of a link, or into a device or pipe."""
     if is_stream(path):
         with TemporaryDirectory() as folder:
@@ -264,7 +264,7 @@ class UnpackedFile:
     """Forward reader of the bytes of a file, decompressed by its suffix."""
 
     def __init__(self, name: AnyPath) -> None:
-        self.name, self.at = str(name), 0
+        self.name = str(name)
         codec = find_codec(self.name)
         if codec is None:
             self._file = open_file(name)
@@ -277,19 +277,12 @@ class UnpackedFile:
         """The next `n_bytes` bytes, fewer at the end only."""
         try:
             content: bytes = self._file.read(n_bytes)
+            return content
         except OSError as error:
             raise DataError(
                 f"The file {show_name(self.name)} is damaged, cut off or not compressed as its "
                 f"name says ({first_line(error)}). Fetch it again."
             ) from error
-        self.at += len(content)
-        return content
-
-    def read_range(self, start: int, end: int) -> bytes:
-        """Bytes from `start`, which must not be read yet, to `end`."""
-        while self.at < start and self.read(min(CHUNK_BYTES, start - self.at)):
-            pass
-        return self.read(end - start)
 
     def close(self) -> None:
         """Close the file."""
@@ -438,7 +431,7 @@ class FinishedOutput:
             "replace a file."
         )
 
-    def note(self, notes: Mapping[str, Any]) -> None:
+    def note(self, notes: Mapping[str, object]) -> None:
         """Record that the file is finished, with notes for `find`."""
         if not is_stream(self.path):
             noted = {"output": self._state(), "made_from": self._made_from, "found": dict(notes)}
@@ -475,7 +468,7 @@ def describe_file_state(name: str) -> list[Any]:
     return [hide_secrets(name), info.size, info.mtime_ns]
 
 
-def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
+def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
     """Name, size and time of files, and of all files in folders."""
     paths = [expand_path(name) for name in inputs]
     inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)

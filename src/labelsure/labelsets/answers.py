@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Names
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.foreign import as_table, index_of
 from labelsure.labelsets.label_names import check_label_names
@@ -33,7 +33,7 @@ LABEL, SCORE, LABELS, SCORES, WEIGHT = "label", "score", "labels", "scores", "we
 YES_AND_NO = {"yes", "no"}
 
 
-def parse_cell(value: Any) -> Any:
+def parse_cell(value: object) -> Any:
     """Cell as lists and dictionaries; JSON text is decoded."""
     if isinstance(value, np.ndarray):
         return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
@@ -47,7 +47,7 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     """Value as text for messages, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -56,7 +56,7 @@ def show_value(value: Any) -> str:
 # Scores
 
 
-def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
+def find_pairs(value: object) -> list[tuple[str, object]] | None:
     """Pairs of label and score; None where a cell has none. Raises ValueError for a bad pair."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # as for a batch of one text
@@ -74,7 +74,7 @@ def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
     return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
 
 
-def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
+def pair_lists(labels: object, scores: object) -> list[tuple[str, object]]:
     """Pairs of label and score from two lists, the output of zero-shot pipelines.
 
     Raises ValueError unless both are lists of one length.
@@ -90,7 +90,7 @@ def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
 
 
 def scores_by_name(
-    pairs: list[tuple[str, Any]], label_names: Sequence[str], missing: float | None = None
+    pairs: list[tuple[str, object]], label_names: Sequence[str], missing: float | None = None
 ) -> Floats:
     """Scores in the order of the labels, (L,); labels without one have `missing`.
 
@@ -112,7 +112,7 @@ def scores_by_name(
     return np.array([read_score(score_of.get(label, missing), label) for label in label_names])
 
 
-def read_score(score: Any, label: str) -> float:
+def read_score(score: object, label: str) -> float:
     """Score as a number. Raises ValueError with the label for anything else."""
     if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
         raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
@@ -133,8 +133,8 @@ def are_scores(source: Any) -> bool:
 
 
 def read_scores(
-    cells: Any,
-    label_names: Iterable[Any] | None,
+    cells: object,
+    label_names: Names,
     *,
     name: str,
     in_logs: bool = False,
@@ -169,7 +169,7 @@ def read_scores(
     return pd.DataFrame(rows, index_of(cells), names)
 
 
-def _normalise(score: Any, in_logs: bool) -> Any:
+def _normalise(score: object, in_logs: bool) -> Any:
     """Probability of "yes" where a label has those of both words; other scores unchanged."""
     if not isinstance(score, dict) or set(map(str.lower, score)) != YES_AND_NO:
         return score
@@ -231,12 +231,12 @@ Vote = tuple[list[Any], float]
 """Labels of an answer, as names or zeros and ones, and its weight."""
 
 
-def _are_bits(labels: list[Any]) -> bool:
+def _are_bits(labels: list[object]) -> bool:
     """Whether labels are zeros and ones by position."""
     return bool(labels) and all(isinstance(bit, Real) for bit in labels)
 
 
-def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
+def parse_answers(value: object) -> tuple[list[Vote], OddAnswers]:
     """Votes of one instance, and counts of other answers. Raises ValueError if it has no vote."""
     answers = parse_cell(value)
     if not isinstance(answers, list):
@@ -267,7 +267,7 @@ def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
 
 
 def read_votes_of_cell(
-    value: Any, label_names: Sequence[str], unknown: str = "drop"
+    value: object, label_names: Sequence[str], unknown: str = "drop"
 ) -> tuple[Labelsets, Floats, OddAnswers]:
     """Votes of one instance as rows, (m, L), their weights, and counts of odd answers."""
     votes, odd = parse_answers(value)
@@ -291,7 +291,7 @@ def read_votes_of_cell(
     return rows, np.array([weight for _, weight in votes]), odd
 
 
-def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
+def names_in_answers(cells: Iterable[object]) -> tuple[str, ...]:
     """All names in answers, sorted; cells that cannot be read are skipped."""
     names: set[str] = set()
     for cell in cells:
@@ -303,20 +303,20 @@ def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def are_answers(samples: Any) -> bool:
+def are_answers(samples: object) -> bool:
     """Whether rows are lists of answers, not an array of numbers."""
     if _is_object(samples):
         return True
     return isinstance(samples, (list, tuple)) and any(map(_is_cell, samples))
 
 
-def _is_object(values: Any) -> bool:
+def _is_object(values: object) -> bool:
     """Whether values are an array or a Series of Python objects or texts."""
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     return (hasattr(values, "iloc") and not hasattr(values, "columns")) or kind in "OUT"
 
 
-def _is_cell(row: Any) -> bool:
+def _is_cell(row: object) -> bool:
     """Whether a row is JSON, or has an answer that is something else than numbers."""
     return isinstance(row, str) or (
         isinstance(row, (list, tuple))
@@ -329,7 +329,7 @@ def _is_cell(row: Any) -> bool:
 
 
 def read_answers(
-    samples: Any, label_names: Iterable[Any] | None, unknown: str
+    samples: object, label_names: Names, unknown: str
 ) -> tuple[Labelsets, Floats, Indices, LabelNames]:
     """Votes as rows, (m, L), their weights and instances, (m,), and the label names."""
     if unknown not in UNKNOWN:
@@ -362,6 +362,6 @@ def read_answers(
     return np.concatenate(rows), np.concatenate(weights), instance, names
 
 
-def _raise_if_any(reasons: dict[Any, str], name: str) -> None:
+def _raise_if_any(reasons: dict[object, str], name: str) -> None:
     if reasons:
         raise RowsError(reasons, f"`{name}`")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Indices, LabelNames
+from labelsure._runtime.typing import Indices, LabelNames, Names
 from labelsure.errors import InputError
 
 MAX_WRITTEN_NAMES = 10_000
 """Number of labels up to which all names are shown, and each label has an entry in `classes_`."""
 
 
-def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
+def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
     """Label names as distinct strings; None where labels have no names.
 
     Examples
@@ -80,7 +79,7 @@ def check_same_labels(
     )
 
 
-def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
+def check_label_order(order: object, n_labels: int | None = None, *, name: str) -> Indices:
     """Order of the labels as an array, (L,). Raises InputError unless it is a permutation.
 
     Examples

@@ -65,7 +65,7 @@ class Page:
         return frame.format(escape(self.html, quote=True))
 
 
-def encode_json(data: Any) -> str:
+def encode_json(data: object) -> str:
     r"""JSON that is safe inside a script element, for any texts.
 
     Examples
