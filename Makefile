@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study browser test test-slow lint types layers unit nojit bench docs clean
+.PHONY: study browser test test-slow explore lint types layers unit nojit bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study run embedded --out runs/embedded
@@ -31,6 +31,12 @@ unit: .venv/develop.stamp
 # all other tests of these rooms.
 test-slow: nojit
 	$(BIN)/pytest -n 2 -m slow tests
+
+# Laws in random order over fresh random examples, for ten minutes. The seed is printed; SEED=... repeats a run.
+explore: SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+explore: .venv/develop.stamp
+	@echo "SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 -q -m "hypothesis and not slow" --hypothesis-seed=$(SEED) tests
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp

@@ -1,6 +1,8 @@
 """How all tests run: hypothesis profiles, and what is left out when the JIT is off."""
 
 import os
+import random
+import time
 
 # Before numpy is loaded: two workers on two cores, each with two threads that wait for each other
 # by counting, take eight times as long for a matrix product.
@@ -20,9 +22,8 @@ settings.register_profile(
     max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
-settings.register_profile(
-    "thorough", settings.get_profile("repeatable"), derandomize=False, max_examples=1000
+settings.register_profile(  # `make explore`
+    "explore", settings.get_profile("repeatable"), derandomize=False, max_examples=300
 )
 JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 # Without the JIT it is indices that are checked, a hundred times slower: fewer examples will do.
@@ -35,7 +36,19 @@ settings.load_profile(
 os.environ["LABELSURE_QUIET"] = "1"
 
 
-def pytest_collection_modifyitems(items):
+EXPLORES = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
+SECONDS_TO_EXPLORE = 600
+_started = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    if EXPLORES and time.monotonic() - _started > SECONDS_TO_EXPLORE:
+        pytest.skip(f"{SECONDS_TO_EXPLORE} seconds are over; the order of laws is random")
+
+
+def pytest_collection_modifyitems(config, items):
+    if EXPLORES:
+        random.Random(str(config.getoption("hypothesis_seed"))).shuffle(items)
     if JIT_IS_OFF:
         skip = pytest.mark.skip(reason="too slow without compiled kernels (NUMBA_DISABLE_JIT)")
         for item in items:

@@ -15,10 +15,10 @@ from labelsure.study.conclusions import (
     Claim,
     Conclusion,
     Evidence,
-    Question,
+    Query,
     draw_conclusions,
+    evaluate_conclusions,
     interval_over_splits,
-    judge,
     published_conclusions,
     published_evidence,
     published_table,
@@ -78,7 +78,7 @@ def opposite():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_conclusion_can_fail(name):
-    found = {conclusion.name: conclusion for conclusion in judge(opposite())}
+    found = {conclusion.name: conclusion for conclusion in evaluate_conclusions(opposite())}
     assert found[name].verdict == "does not hold"
 
 
@@ -110,7 +110,7 @@ def test_the_refitted_correlations_give_the_verdicts_of_print():
         (PAPER.models["association"] != "kendall") | (PAPER.models["analysis"] != "effects")
     ]
     refitted = replace(PAPER, models=pd.concat([fitted, others], ignore_index=True))
-    assert {c.verdict for c in judge(refitted)} == {"holds"}
+    assert {c.verdict for c in evaluate_conclusions(refitted)} == {"holds"}
 
 
 @pytest.mark.parametrize("sign", [-1, 0, 1])
@@ -192,7 +192,7 @@ def evidence(effects=(), robustness=(), correlations=None, intervals=None):
 
 def ask(quantity, found, subjects="", on="exact", association="kendall"):
     """Return the numbers of a quantity: text to (value, p-value), None without a test."""
-    question = Question(association, subjects.split(), on.split())
+    question = Query(association, subjects.split(), on.split())
     return {
         number.text: (
             pytest.approx(number.value),
@@ -212,7 +212,7 @@ def test_effects_come_with_the_regressions_test():
     assert ask("effect", found, "TG") == {"TG on exact": (-0.2, 0.04)}
     assert ask("effect", found, "TG", association="pearson") == {"TG on exact": (0.4, 0.04)}
     assert ask("sign_of_effect", found, "TG") == {"TG on exact": (-0.2, None)}
-    (lacking,) = QUANTITIES["effect"](found, Question("kendall", ["TG"], ["jaccard"]))
+    (lacking,) = QUANTITIES["effect"](found, Query("kendall", ["TG"], ["jaccard"]))
     assert np.isnan(lacking.value)
 
 
@@ -232,7 +232,7 @@ def test_the_greatest_effect_of_a_data_set_is_by_size_not_by_sign():
     found = evidence(effects=of(**{**sizes, "yeast": -0.6}))
     assert ask("largest", found, "enron") == {text: (-0.1, None)}
     (lacking,) = QUANTITIES["largest"](
-        evidence(effects=of(enron=1.0)), Question("kendall", ["enron"], ["exact"])
+        evidence(effects=of(enron=1.0)), Query("kendall", ["enron"], ["exact"])
     )
     assert np.isnan(lacking.value)
 

@@ -11,8 +11,8 @@ from labelsure.study.conclusions import published_table
 from labelsure.study.mixture import (
     FIRST_PENALTY,
     PENALTIES,
-    _cut,
     _halves,
+    _interval_means,
     _Regression,
     interval_table,
     mark_intervals,
@@ -109,7 +109,9 @@ def test_bold_is_the_closest_interval():
 
 
 def test_ends_of_intervals_belong_to_the_lower_one():
-    cut = _cut("exact", np.array([0.0, 0.1, 0.1000001, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]))
+    cut = _interval_means(
+        "exact", np.array([0.0, 0.1, 0.1000001, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
+    )
     assert cut["predicted_low"].tolist() == [0.0, 0.1, 0.9]
     assert cut["predicted_high"].tolist() == [0.1, 0.2, 1.0]
     assert cut["n"].tolist() == [2, 1, 1]

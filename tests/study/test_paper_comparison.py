@@ -11,7 +11,7 @@ import labelsure as ls
 from labelsure.study.analyses import Analyses
 from labelsure.study.conclusions import published_table
 from labelsure.study.paper import (
-    _judged,
+    _with_misses,
     agreement,
     check_against_paper,
     compare_numbers,
@@ -89,14 +89,14 @@ def test_a_miss_lies_outside_the_interval_for_one_more_split_by_more_than_roundi
     rows = pd.DataFrame(
         {"table": table, "published": list(published), "ours": np.mean(values), "spread": spread}
     )
-    judged = _judged(rows.assign(n_repeats=3))
+    judged = _with_misses(rows.assign(n_repeats=3))
     assert judged["miss"].tolist() == list(published.values())
     assert judged["low"].tolist() == pytest.approx([low] * 4)
     assert judged["high"].tolist() == pytest.approx([high] * 4)
     assert judged["difference"].tolist() == pytest.approx([np.mean(values) - p for p in published])
-    once = _judged(rows.assign(n_repeats=1, spread=np.nan))
+    once = _with_misses(rows.assign(n_repeats=1, spread=np.nan))
     assert once["miss"].isna().all()
-    assert _judged(rows.assign(n_repeats=3, published=np.nan))["miss"].isna().all()
+    assert _with_misses(rows.assign(n_repeats=3, published=np.nan))["miss"].isna().all()
 
 
 def test_conclusions_come_misses_first(check):

@@ -27,7 +27,7 @@ from labelsure.study.tables import (
     PrintedTable,
     correlation_table,
     in_sections,
-    interval_tables,
+    intervals_table,
     make_study_tables,
     models_table,
 )
@@ -134,7 +134,7 @@ def test_errors_stand_beside_estimates():
 
 
 def test_interval_tables_print_bold_underlined_and_missing():
-    table = interval_tables(mark_intervals(published_table("intervals")), "hamming")
+    table = intervals_table(mark_intervals(published_table("intervals")), "hamming")
     rows = rows_of(table.to_markdown())
     assert rows[0] == ["Exp Acc", "HP", "SE", "CE", "MIX"]
     assert rows[2] == [

@@ -401,10 +401,17 @@ def test_a_model_of_texts_takes_the_column_of_texts():
         InputTable(model).read(named.assign(text=[*named["text"][:3], None, *named["text"][4:]]))
 
 
-@pytest.mark.parametrize("row", [{"hot": 1}, pd.Series({"hot": 1}), np.array([1.0])])
-def test_one_row_is_a_table_of_one_row(csv, row):
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        ({"hot": 1}, r"Write \[record\]"),
+        (pd.Series({"hot": 1}), "DataFrame"),
+        (np.array([1.0]), "DataFrame"),
+    ],
+)
+def test_one_row_is_a_table_of_one_row(csv, row, advice):
     model = train_model(csv, labels=NAMES, id_column="day")
-    with pytest.raises(ls.InputError, match="DataFrame"):
+    with pytest.raises(ls.InputError, match=advice):
         model.predict(row)
 
 

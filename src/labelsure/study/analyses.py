@@ -1,10 +1,10 @@
 """The analyses of a study but the mixture, and all of them as a few tidy frames.
 
 Analyses 0 and 3 are correlations of candidates and accuracy. Two scores of the same instances are
-compared with one outcome: their correlations depend on each other. What a single instance adds to
-each is its influence, and the spread of the *difference* of two influences gives the standard error
-of the difference, whatever the dependence. Analyses 1 to 4 are additive linear models of Fisher's z
-of the correlations.
+compared with one outcome: their correlations depend on each other. The contribution of a single
+instance to each is its influence, and the spread of the *difference* of two influences gives the
+standard error of the difference under any dependence. Analyses 1 to 4 are additive linear
+models of Fisher's z of the correlations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AssociationName = Literal["kendall", "pearson"]
 BASELINE = "HP"
 KEYS = ["metric", "dataset", "classifier", "candidate"]
 LEVELS = (0.1, 0.05, 0.01)
-"""An arrow for each level that a difference from HP is significant at."""
+"""Significance levels of differences from HP: one arrow for each."""
 
 
 class Association(NamedTuple):
@@ -50,7 +50,7 @@ def correlate(
     association: AssociationName = "kendall",
     settings: Settings | None = None,
 ) -> pd.DataFrame:
-    """Return the correlation of each candidate with each accuracy, in every cell.
+    """Correlation of each candidate with each accuracy, in every cell.
 
     Returns
     -------
@@ -71,22 +71,24 @@ def correlate(
         scored = {name: values(table, name) for name in dict.fromkeys((BASELINE, *candidates))}
         for metric in settings.metrics:
             outcome = row_accuracy(table, metric, settings.empty)
-            kept = ~np.isnan(outcome)
-            n, outcome = int(kept.sum()), outcome[kept]
-            found = {name: associate(score[kept], outcome) for name, score in scored.items()}
+            is_defined = ~np.isnan(outcome)
+            n, outcome = int(is_defined.sum()), outcome[is_defined]
+            associations = {
+                name: associate(score[is_defined], outcome) for name, score in scored.items()
+            }
             for name in candidates:
                 gap = (np.nan, np.nan)
                 if name != BASELINE:
-                    gap = difference(found[name], found[BASELINE])
-                rows.append((metric, *cell[:2], name, cell[2], n, found[name].value, *gap))
+                    gap = difference(associations[name], associations[BASELINE])
+                rows.append((metric, *cell[:2], name, cell[2], n, associations[name].value, *gap))
     columns = [*KEYS, "repeat", "n", "correlation", "difference", "standard_error"]
     frame = pd.DataFrame(rows, columns=columns)
     in_order = frame["metric"].map(settings.metrics.index).argsort(kind="stable")
-    return _tested(frame.iloc[in_order].reset_index(drop=True))
+    return _with_p_values(frame.iloc[in_order].reset_index(drop=True))
 
 
 def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each metric, dataset, classifier and candidate: means and their tests.
+    """Means over repeats and their tests, a row for each metric, dataset, classifier, candidate.
 
     Repeats split the same instances, so their differences from HP depend on each other. The
     standard error of a mean difference is the quadratic mean of those of the repeats: right if all
@@ -101,18 +103,18 @@ def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
     values = ["n", "correlation", "difference", "standard_error"]
     means = squared.groupby(KEYS, sort=False)[values].mean().reset_index()
     means.insert(len(KEYS), "repeat", 0)
-    return _tested(means.assign(standard_error=np.sqrt(means["standard_error"])))
+    return _with_p_values(means.assign(standard_error=np.sqrt(means["standard_error"])))
 
 
-def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], ScoreTable]]:
-    """Yield dataset, classifier, repeat and number of rows, and the rows, as cells come."""
+def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[object, ...], ScoreTable]]:
+    """Yield (dataset, classifier, repeat, number of rows) and score table of each cell."""
     check_columns(scores, CELL, "scores")
     for name, part in scores.groupby(CELL, sort=False):
         yield (*name, len(part)), ScoreTable(part)
 
 
-def _tested(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add p-values of the differences, arrows, and p-values that allow for all of a repeat."""
+def _with_p_values(frame: pd.DataFrame) -> pd.DataFrame:
+    """Frame with p_value, arrows, and p_value_holm over the rows of each repeat."""
     gaps = frame["difference"]
     p_values = pd.Series(p_value(gaps, frame["standard_error"]), frame.index)
     n_arrows = np.sum([p_values < level for level in LEVELS], axis=0).tolist()
@@ -126,16 +128,16 @@ def _tested(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _holm(p_values: pd.Series) -> pd.Series:
-    """Return p-values by Holm's step-down procedure."""
+    """Adjusted p-values of Holm's step-down procedure."""
     ordered = p_values.sort_values()  # missing ones last
     left = np.arange(ordered.count(), ordered.count() - len(ordered), -1)
     return (ordered * left).cummax().clip(upper=1.0)
 
 
 def kendall_association(score: Floats, outcome: Floats) -> Association:
-    """Return Kendall's tau-b; undefined if the score or the outcome is constant."""
+    """Kendall's tau-b with its influence function; NaN for a constant score or outcome."""
     n = len(score)
-    if not (_varies(score) and _varies(outcome)):
+    if not (_is_varied(score) and _is_varied(outcome)):
         return Association(np.nan, np.full(n, np.nan))
     x, y = (np.unique(v, return_inverse=True)[1].astype(np.int64) for v in (score, outcome))
     concordance = _net_concordance(x, y) / (n - 1)
@@ -151,8 +153,8 @@ def kendall_association(score: Floats, outcome: Floats) -> Association:
 
 
 def pearson_association(score: Floats, outcome: Floats) -> Association:
-    """Return Pearson's r; undefined if the score or the outcome is constant."""
-    if not (_varies(score) and _varies(outcome)):
+    """Pearson's r with its influence function; NaN for a constant score or outcome."""
+    if not (_is_varied(score) and _is_varied(outcome)):
         return Association(np.nan, np.full(len(score), np.nan))
     x, y = _standardised(score), _standardised(outcome)
     r = float(np.clip((x * y).mean(), -1, 1))
@@ -160,7 +162,7 @@ def pearson_association(score: Floats, outcome: Floats) -> Association:
 
 
 def difference(of: Association, to: Association) -> tuple[float, float]:
-    """Return how far one correlation is above another, and the standard error of that."""
+    """(difference of two correlations, its standard error)."""
     if np.isnan(of.value + to.value):
         return np.nan, np.nan
     error = np.std(of.influence - to.influence, ddof=1) / np.sqrt(len(of.influence))
@@ -168,7 +170,7 @@ def difference(of: Association, to: Association) -> tuple[float, float]:
 
 
 def p_value(gap: Any, error: Any) -> Any:
-    """Return the two-sided p-value of differences that are normal around 0."""
+    """Two-sided p-value of differences that are normal around 0."""
     gap, error = np.abs(gap), np.asarray(error)
     # Every instance adds the same to both: they are equal, or differ beyond doubt.
     certain = np.where(gap < 1e-12, 1.0, 0.0)
@@ -176,12 +178,12 @@ def p_value(gap: Any, error: Any) -> Any:
         return np.where(error < 1e-14, certain, 2 * norm.sf(gap / error))
 
 
-def _varies(values: Floats) -> bool:
+def _is_varied(values: Floats) -> bool:
     return len(values) > 1 and bool(values.min() < values.max())
 
 
 def _net_concordance(x: Integers, y: Integers) -> Floats:
-    """Return each instance's concordant minus discordant pairs."""
+    """Concordant minus discordant pairs of each instance, (n,)."""
     net = np.zeros(len(x), dtype=np.int64)
     order = np.argsort(x, kind="stable")
     net_concordance(order, x, y, net)
@@ -202,11 +204,11 @@ BASELINES = {
     "classifier": ("ECC", "Indep", "CT"),
     "metric": ("exact",),
 }
-"""What a factor's levels are compared with: the first of these that occurs, else the first level.
-The paper's are HP, emotions, ECC and exact match."""
+"""Baseline level of each factor: the first of these that occurs, else the first level. The paper's
+are HP, emotions, ECC and exact match."""
 
 FEATURE, FIT = "feature", "fit"
-"""Factors of terms that are no levels: features of the data, and statistics of the fit."""
+"""Factors of terms without levels: features of the data, and statistics of the fit."""
 
 DATA_FEATURES = ("n_labels", "n_labelsets", "cardinality", "n_features")
 TERM = ["factor", "baseline", "term"]
@@ -215,7 +217,7 @@ CLUSTERED = ["clustered_standard_error", "clustered_p_value", "variance_inflatio
 
 
 def effects(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return what candidate, data set and classifier add to z = atanh(correlation).
+    """Additive effects of candidate, data set and classifier on z = atanh(correlation).
 
     One ordinary least squares fit for each metric, on one row for each combination; several
     repeats of a combination are averaged first, because they are no independent observations.
@@ -223,18 +225,18 @@ def effects(correlations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        metric, factor, baseline (what a term is compared with: HP, emotions, ECC, or the first
+        metric, factor, baseline (level of the comparison: HP, emotions, ECC, or the first
         level where these do not occur), term (TG, SE, CE, scene, ..., Indep, CT), estimate,
         standard_error, p_value. Terms of the factor "fit" are r_squared, adjusted_r_squared, n and
         rmse. No rows where no correlation is defined.
     """
     cells = fisher_cells(correlations)
-    found = _fit_each(cells, "metric", (), ("candidate", "dataset", "classifier"))
-    return found[["metric", *TERM, *ORDINARY]]
+    models = _fit_each(cells, "metric", (), ("candidate", "dataset", "classifier"))
+    return models[["metric", *TERM, *ORDINARY]]
 
 
 def robustness(correlations: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
-    """Return what moves each candidate's z: features of the data, the classifier, the metric.
+    """Linear models of each candidate's z: features of the data, the classifier, the metric.
 
     Six data sets leave one degree of freedom beside four features of the data, and the rows of a
     data set are no independent observations of them. So the ordinary standard errors are too
@@ -263,7 +265,7 @@ def robustness(correlations: pd.DataFrame, features: pd.DataFrame) -> pd.DataFra
 
 
 def fisher_cells(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of each combination over the repeats with its z, where that is finite."""
+    """Mean correlation of each combination over the repeats with its z, where that is finite."""
     check_columns(correlations, [*KEYS, "correlation"], "correlations")
     worst = correlations["correlation"].abs().max()
     if worst > 1:
@@ -276,27 +278,27 @@ def fisher_cells(correlations: pd.DataFrame) -> pd.DataFrame:
 def _fit_each(
     cells: pd.DataFrame, key: str, features: tuple[str, ...], factors: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Return a model for each level of a key, stacked; levels in the order of the cells."""
+    """Models for each level of a key, stacked; levels in the order of the cells."""
     baselines = {}
     for factor in factors if len(cells) else ():
         present = list(dict.fromkeys(cells[factor]))
         baselines[factor] = next((x for x in BASELINES[factor] if x in present), present[0])
     fits = [pd.DataFrame(columns=[key, *TERM, *ORDINARY, *CLUSTERED])]
-    for level, part in cells.groupby(key, sort=False):
+    for key_level, part in cells.groupby(key, sort=False):
         columns = {(FEATURE, "", name): part[name].to_numpy(float) for name in features}
         for factor, baseline in baselines.items():
             for name in dict.fromkeys(part[factor]):
                 if name != baseline:
                     columns[factor, baseline, name] = (part[factor] == name).to_numpy(float)
-        fit = _fit(part["z"].to_numpy(), columns, pd.factorize(part["dataset"])[0])
-        fits.append(fit.assign(**{key: level}))
+        fit = _fit_ols(part["z"].to_numpy(), columns, pd.factorize(part["dataset"])[0])
+        fits.append(fit.assign(**{key: key_level}))
     return pd.concat(fits[len(fits) > 1 :], ignore_index=True)[fits[0].columns]
 
 
-def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) -> pd.DataFrame:
-    """Return the terms of an ordinary least squares fit, and how well it fits."""
+def _fit_ols(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) -> pd.DataFrame:
+    """Terms and fit statistics of ordinary least squares, with ordinary and clustered errors."""
     design = np.column_stack([np.ones(len(z)), *columns.values()])
-    kept = _independent(design)
+    kept = _independent_columns(design)
     X = design[:, kept]
     (n, k), n_clusters = X.shape, int(clusters.max()) + 1
     Q, R = np.linalg.qr(X)
@@ -304,16 +306,16 @@ def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) 
     inverse = root @ root.T  # of X.T @ X
     estimates = root @ (Q.T @ z)
     residuals = z - X @ estimates
-    n_left = n - k if n > k else np.nan
-    variance = residuals @ residuals / n_left
+    df_residual = n - k if n > k else np.nan
+    variance = residuals @ residuals / df_residual
     # The sandwich over clusters, with the usual correction for their number.
     sums = np.zeros((n_clusters, k))
     np.add.at(sums, clusters, X * residuals[:, np.newaxis])
-    scale = n_clusters / (n_clusters - 1) * (n - 1) / n_left if n_clusters > 1 else np.nan
+    scale = n_clusters / (n_clusters - 1) * (n - 1) / df_residual if n_clusters > 1 else np.nan
     clustered = np.sqrt((scale * np.diag(inverse @ sums.T @ sums @ inverse)).clip(0))
     errors = np.sqrt(variance * np.diag(inverse))
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_values = 2 * student.sf(np.abs(estimates / errors), n_left)
+        p_values = 2 * student.sf(np.abs(estimates / errors), df_residual)
         clustered_p = 2 * student.sf(np.abs(estimates / clustered), max(n_clusters - 1, 1))
     inflation = np.diag(inverse) * ((X - X.mean(axis=0)) ** 2).sum(axis=0)
     numbers = np.column_stack([estimates, errors, p_values, clustered, clustered_p, inflation])
@@ -323,7 +325,7 @@ def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) 
     r_squared = 1 - residuals @ residuals / total if total > 0 else np.nan
     statistics = {
         "r_squared": r_squared,
-        "adjusted_r_squared": 1 - (1 - r_squared) * (n - 1) / n_left,
+        "adjusted_r_squared": 1 - (1 - r_squared) * (n - 1) / df_residual,
         "n": n,
         "rmse": np.sqrt(variance),
     }
@@ -333,8 +335,8 @@ def _fit(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) 
     return pd.concat([terms, fit.assign(factor=FIT, baseline="")], ignore_index=True)
 
 
-def _independent(design: Floats) -> list[int]:
-    """Return the columns that those before them do not determine."""
+def _independent_columns(design: Floats) -> list[int]:
+    """Indices of the columns that are linearly independent of those before them."""
     # On a common scale, or feature counts in the thousands drown the others.
     scaled = design / np.maximum(np.linalg.norm(design, axis=0), 1e-300)
     kept: list[int] = []
@@ -345,7 +347,7 @@ def _independent(design: Floats) -> list[int]:
 
 
 def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) -> pd.DataFrame:
-    """Return what each metric's best decision gains over the mode, in every cell.
+    """Gain of each metric's optimal decision over the mode, in every cell.
 
     Returns
     -------
@@ -358,8 +360,8 @@ def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) ->
     rows = []
     for metric in settings.metrics:
         counts = [f"best_{metric}_{name}" for name in COUNTS]
-        known = scores.dropna(subset=counts) if {*counts} <= {*scores} else scores[:0]
-        for cell, table in _cells(known) if len(known) else ():
+        with_best = scores.dropna(subset=counts) if {*counts} <= {*scores} else scores[:0]
+        for cell, table in _cells(with_best) if len(with_best) else ():
             empty = settings.decision_empty
             mode, best = (f(metric, empty) for f in (table.accuracy, table.best_accuracy))
             gain, n = best - mode, len(table)
@@ -371,11 +373,11 @@ def optimal_decisions(scores: pd.DataFrame, settings: Settings | None = None) ->
 
 
 ALL = -1
-"""The repeat of models of the means over all repeats."""
+"""Value of `repeat` for models of the means over all repeats."""
 
 
 class Analyses:
-    """Every analysis of a score table, each computed when it is asked for.
+    """All analyses of a score table, each computed on first use.
 
     Parameters
     ----------
@@ -386,9 +388,9 @@ class Analyses:
     settings
         A plan, or the settings alone; None means the defaults.
     replicates
-        Of `mixture_replicates`, if they were computed before.
+        Result of `mixture_replicates`, if computed before; None to compute it.
     n_jobs
-        Processes for these.
+        Processes that compute the replicates.
     """
 
     def __init__(
@@ -421,9 +423,9 @@ class Analyses:
         """Analyses 0 and 3: association ("kendall" or "pearson") and the columns of `correlate`."""
         parts = []
         for association in get_args(AssociationName):
-            found = correlate(self.scores, association, self.settings)
-            found.insert(0, "association", association)
-            parts.append(found)
+            frame = correlate(self.scores, association, self.settings)
+            frame.insert(0, "association", association)
+            parts.append(frame)
         return pd.concat(parts, ignore_index=True)
 
     @cached_property
@@ -434,25 +436,25 @@ class Analyses:
         the columns of `robustness`.
         """
         parts = []
-        for association, found in self.correlations.groupby("association", sort=False):
-            for repeat in (ALL, *found["repeat"].unique()):
+        for association, correlations in self.correlations.groupby("association", sort=False):
+            for repeat in (ALL, *correlations["repeat"].unique()):
                 part, features = (
                     frame if repeat == ALL else frame[frame["repeat"] == repeat]
-                    for frame in (found, self.features)
+                    for frame in (correlations, self.features)
                 )
                 made = {"effects": effects(part), "robustness": robustness(part, features)}
-                for analysis, models in made.items():
-                    models = models.rename(columns={"metric": "of", "candidate": "of"})
+                for analysis, fits in made.items():
+                    fits = fits.rename(columns={"metric": "of", "candidate": "of"})
                     parts.append(
-                        models.assign(association=association, analysis=analysis, repeat=repeat)
+                        fits.assign(association=association, analysis=analysis, repeat=repeat)
                     )
-        found = pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
+        models = pd.concat([part for part in parts if len(part)] or parts[-1:], ignore_index=True)
         first = ["association", "analysis", "repeat"]
-        return found[[*first, *found.columns.drop(first)]]
+        return models[[*first, *models.columns.drop(first)]]
 
     @cached_property
     def datasets(self) -> pd.DataFrame:
-        """The features of the data sets with `n_test` and `n_samples`."""
+        """Features of the data sets with `n_test` and `n_samples`."""
         keys = ["dataset", "repeat"]
         cells = self.scores.groupby([*keys, "classifier"], sort=False).size()
         tested = cells.groupby(level=keys, sort=False).max().rename("n_test").reset_index()
@@ -461,7 +463,7 @@ class Analyses:
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
-        """Of the mode: metric, dataset, classifier, and the means actual and expected."""
+        """Mean accuracy of the mode: metric, dataset, classifier, actual and expected."""
         table, settings = ScoreTable(self.scores), self.settings
         parts = []
         for metric in settings.metrics:

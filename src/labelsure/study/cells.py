@@ -1,4 +1,4 @@
-"""Cells: one data set, one classifier, one repeat; a pure function to rows of the score table."""
+"""Cells of a study: one data set, classifier and repeat each, scored by a pure function."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scipy import sparse
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import digest_code
+from labelsure._runtime.typing import FeaturesLike, Indices, LabelsetsLike
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._base import LabelsetDistribution
@@ -27,15 +28,15 @@ from labelsure.tables.datasets import Dataset, split_rows
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
-"""The metrics in every table: with the mode's true expected accuracy, and with a best decision,
-found by a rule of its own, that need not be the mode."""
+"""Metrics in every score table: those with the true expected accuracy of the mode, and those with
+an optimal decision, where it may differ from the mode."""
 
 LEAST_INSTANCES = 2
-"""A split leaves at least one instance on either side."""
+"""Minimum number of instances of a data set: one to train on and one to test."""
 
 BEST_LABELS, BEST_BUDGET = 16, 1000
-"""Up to how many labels chains look for a best decision among all labelsets, and how many likely
-ones stand for all beyond that; the score table then says how far from the best that can be."""
+"""Number of labels up to which chains search all labelsets for the optimal decision, and number of
+probable labelsets that are searched beyond; the score table has an upper bound on the gap."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Cell:
 
 
 def plan_cells(plan: Plan) -> list[Cell]:
-    """Return the cells of a plan in the order of the score table.
+    """Cells of a plan in the order of the score table.
 
     Examples
     --------
@@ -78,13 +79,13 @@ def plan_cells(plan: Plan) -> list[Cell]:
 
 
 def seed_of(plan_seed: int, name: str) -> int:
-    """Return the seed that belongs to a name: the same on every machine, whatever else runs."""
+    """Seed derived from a name: the same on every machine and in any order of cells."""
     digest = sha256(f"{plan_seed}/{name}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
 
 def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
-    """Return a checksum of all that a cell's rows depend on."""
+    """Checksum of all that the rows of a cell depend on: code, data, settings, metrics."""
     specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
     classes = sorted({spec.path for spec in specs if spec is not None})
     relevant: dict[str, Any] = {
@@ -117,16 +118,16 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
     Parameters
     ----------
     cell
-        What to compute.
+        The cell.
     plan
-        With which settings.
+        Plan of the study.
     data
         The data set of the cell.
     """
     train, test = _split(plan, cell.dataset, cell.repeat, data.data)
     # Sums in BLAS depend on its number of threads, and so on how many cells run at a time.
     with one_blas_thread():
-        X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
+        X_train, X_test = _scale_features(plan, data.data.take(train).X, data.data.take(test).X)
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
         dist = as_distribution(model, X_test)
@@ -141,7 +142,7 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
 
 
 def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
-    """Return what the training part of each data set and repeat looks like.
+    """Label and feature counts of the training part, a row for each data set and repeat.
 
     A data set that cannot be split, so that all of its cells fail, has no rows.
     """
@@ -165,8 +166,8 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, Any]:
-    """Return training and test rows: the same for all classifiers, so that they compare."""
+def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Indices, Indices]:
+    """Training and test rows, the same for all classifiers."""
     if data.n_samples < LEAST_INSTANCES:
         raise DataError(
             f"The data set {dataset!r} must have at least {LEAST_INSTANCES} instances, one to "
@@ -176,7 +177,9 @@ def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, A
     return split_rows(data.Y, plan.test_share, random_state=seed)
 
 
-def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
+def _scale_features(
+    plan: Plan, X_train: FeaturesLike, X_test: FeaturesLike
+) -> tuple[FeaturesLike, FeaturesLike]:
     if plan.scaler is None:
         return X_train, X_test
     scaler = plan.scaler.build()
@@ -185,27 +188,27 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
     return scaler.fit_transform(X_train), scaler.transform(X_test)
 
 
-def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
-    """Return the score table of the test part: mode, best decisions, truth if known."""
+def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Indices) -> ScoreTable:
+    """Score table of the test part: mode, optimal decisions, true expectations if simulated."""
     Y = data.data.Y[test]
-    asked = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
-    metrics = [name for name in METRICS if name in asked]
+    requested = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
+    metrics = [name for name in METRICS if name in requested]
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
     if dist.n_labels > BEST_LABELS and dist._can_enumerate:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     added: dict[str, Any] = {}
-    truth: Any = table.truth
+    truth: LabelsetsLike = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
         best = decide(dist, metric, empty=plan.decision_empty)
         values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]
         columns = (f"best_{metric}_{name}" for name in ("decision", "gap", *COUNTS))
         added |= dict(zip(columns, values, strict=True))
     mode: Any = table.decisions
-    known = None if data.truth is None else data.truth[test]
+    true_dist = None if data.truth is None else data.truth[test]
     names = [*(f"true_expected_{metric}" for metric in _true_metrics(plan)), "true_p_empty"]
-    added |= dict.fromkeys(names, np.full(len(table), np.nan))  # where nobody knows the truth
-    if known is not None:
+    added |= dict.fromkeys(names, np.full(len(table), np.nan))  # real data: no true distribution
+    if true_dist is not None:
         for metric in _true_metrics(plan):
-            added[f"true_expected_{metric}"] = known.expected(metric, mode, empty=0.0).value
-        added["true_p_empty"] = np.exp(known.log_prob(no_labels(mode)))
+            added[f"true_expected_{metric}"] = true_dist.expected(metric, mode, empty=0.0).value
+        added["true_p_empty"] = np.exp(true_dist.log_prob(no_labels(mode)))
     return table.with_columns(added)

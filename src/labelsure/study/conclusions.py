@@ -1,4 +1,4 @@
-"""What the paper concludes, and whether a study of ours supports it.
+"""Conclusions of the paper, and whether a study of ours supports them.
 
 A conclusion is one or more claims about numbers. The verdict on a claim is the paper's own: its
 test, applied to our means over splits, at its level.
@@ -14,7 +14,7 @@ study lacks some of the numbers, and *not applicable* if it lacks all of them or
 than the paper's. Applied to the published numbers, this gives the paper's conclusions: see
 `published_conclusions`.
 
-Beside the verdict stands whether it is *stable*: the 95% interval over splits leaves the sign.
+A verdict is also *stable* or not: stable if the 95% interval over splits leaves the sign.
 Splits share their data, so its variance is enlarged by the ratio of test to training instances
 (Nadeau and Bengio's correction).
 
@@ -41,18 +41,18 @@ from labelsure.study.analyses import ALL, BASELINE, KEYS, LEVELS, Analyses, over
 
 PUBLISHED = ("conclusions", "correlations", "datasets", "intervals", "models")
 NO_TEST = 1.0
-"""The level of claims that the paper makes without a test."""
+"""Level of claims that the paper makes without a test."""
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 NOT_APPLICABLE = "not applicable"
 VERDICTS = (FAILS, UNDECIDED, HOLDS, NOT_APPLICABLE)
-"""In the order in which they are reported."""
+"""Verdicts in the order of reports."""
 
 YES, NO, ONE_SPLIT = "yes", "no", "one split"
 
 
 def published_table(table: str) -> pd.DataFrame:
-    """Return a table of the paper.
+    """A table of the paper.
 
     Examples
     --------
@@ -77,22 +77,22 @@ class Claim:
     Parameters
     ----------
     text
-        The number's name.
+        Name of the number.
     sign
         The side of the bound, by the paper.
     estimate, p_value
         Ours: the mean over splits and its p-value by the paper's test, the regression over all
         cells. NaN where the study lacks the number, or the paper has no test of it.
     paper, paper_p
-        The same in print.
+        The published number and its p-value.
     level
-        Of the test: that of the printed stars, 0.1 for a claimed absence, 1 without a test.
+        Level of the test: that of the printed stars, 0.1 for a claimed absence, 1 without a test.
     bound
         Usually 0.
     low, high
         95% interval over splits; infinite where there is one split.
     n_splits
-        How many splits have the number.
+        Number of splits that have the number.
     """
 
     text: str
@@ -137,11 +137,11 @@ class Conclusion:
     Parameters
     ----------
     name
-        Short, for programs.
+        Identifier.
     statement
         The paper's words, shortened.
     claims
-        The numbers behind; none if the study has none of them.
+        Numbers that it rests on; empty if the study has none of them.
     applicable
         Whether the study has the paper's data sets.
     """
@@ -153,33 +153,33 @@ class Conclusion:
 
     @property
     def verdict(self) -> str:
-        """Return "holds", "does not hold", "undecided" or "not applicable"."""
-        known = [claim for claim in self.claims if not claim.missing]
-        if not self.applicable or not known:
+        """One of "holds", "does not hold", "undecided" and "not applicable"."""
+        present = [claim for claim in self.claims if not claim.missing]
+        if not self.applicable or not present:
             return NOT_APPLICABLE
-        if not all(claim.holds for claim in known):
+        if not all(claim.holds for claim in present):
             return FAILS
-        return HOLDS if len(known) == len(self.claims) else UNDECIDED
+        return HOLDS if len(present) == len(self.claims) else UNDECIDED
 
     @property
     def stable(self) -> str:
-        """Return "no" if one claim is not stable, else "one split" if one has one, else "yes"."""
-        found = {claim.stable for claim in self.claims}
-        return next((word for word in (NO, ONE_SPLIT) if word in found), YES)
+        """Stability of all claims: "no" if one is not stable, "one split" if one rests on that."""
+        answers = {claim.stable for claim in self.claims}
+        return next((answer for answer in (NO, ONE_SPLIT) if answer in answers), YES)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The numbers that conclusions are about: means over splits, one split, or the paper's.
+    """Numbers that conclusions are about: means over splits, those of one split, or the paper's.
 
     Parameters
     ----------
     correlations
-        As `over_repeats` returns them, with association.
+        Result of `over_repeats`, with association.
     models
-        As `Analyses.models`.
+        Columns of `Analyses.models`.
     intervals
-        As `interval_table` returns them; no rows for single splits.
+        Result of `interval_table`; no rows for single splits.
     """
 
     correlations: pd.DataFrame
@@ -193,17 +193,17 @@ class Evidence:
         return {tuple(row[:4]): (float(row[4]), float(row[5])) for row in rows}
 
     def term(self, association: str, analysis: str, of: str, term: str) -> tuple[float, float]:
-        """Return estimate and p-value of a term of a model; NaN where there is none."""
+        """Estimate and p-value of a term of a model; NaN where there is none."""
         return self._terms.get((association, analysis, of, term), (np.nan, np.nan))
 
     def robustness(self, association: str, term: str) -> dict[str, float]:
-        """Return a term or statistic of Analysis 2 or 4 by candidate."""
+        """Term or statistic of Analysis 2 or 4, by candidate."""
         key = (association, "robustness", term)
         return {k[2]: value for k, (value, _) in self._terms.items() if (k[0], k[1], k[3]) == key}
 
 
 def published_evidence() -> Evidence:
-    """Return the paper's numbers as they are printed.
+    """The paper's numbers as they are printed.
 
     A p-value is that of the printed estimate and standard error, clipped to the range that the
     stars say; for arrows it is the upper end of theirs. A printed -0.000 is a number below 0.
@@ -211,20 +211,22 @@ def published_evidence() -> Evidence:
     correlations = published_table("correlations").assign(association="kendall")
     cell = KEYS[:-1]
     baseline = correlations[correlations["candidate"] == BASELINE].set_index(cell)["correlation"]
-    of_cell = baseline.loc[pd.MultiIndex.from_frame(correlations[cell])].to_numpy()
+    baseline_of_row = baseline.loc[pd.MultiIndex.from_frame(correlations[cell])].to_numpy()
     models = published_table("models")
     n = models[models["term"] == "n"].set_index(["association", "analysis", "of"])["estimate"]
     keys = pd.MultiIndex.from_frame(models[["association", "analysis", "of"]])
     n_terms = models["standard_error"].notna().groupby([keys.get_level_values(k) for k in range(3)])
-    left = n.loc[keys].to_numpy() - n_terms.transform("sum").to_numpy() - 1
+    df_residual = n.loc[keys].to_numpy() - n_terms.transform("sum").to_numpy() - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         t_values = models["estimate"].abs() / models["standard_error"]
-    p_values = np.clip(2 * student.sf(t_values.fillna(0), left), *_printed_range(models["stars"]))
+    p_values = np.clip(
+        2 * student.sf(t_values.fillna(0), df_residual), *_p_value_range(models["stars"])
+    )
     is_minus_zero = (models["estimate"] == 0) & np.signbit(models["estimate"])
     return Evidence(
         correlations.assign(
-            difference=correlations["correlation"] - of_cell,
-            p_value=_printed_range(correlations["arrows"])[1],
+            difference=correlations["correlation"] - baseline_of_row,
+            p_value=_p_value_range(correlations["arrows"])[1],
         ),
         models.assign(
             estimate=models["estimate"].mask(is_minus_zero, -1e-6),
@@ -234,65 +236,65 @@ def published_evidence() -> Evidence:
     )
 
 
-def _printed_range(marks: pd.Series) -> tuple[Floats, Floats]:
-    """Return the least and the largest p-value that 0 to 3 marks stand for."""
+def _p_value_range(marks: pd.Series) -> tuple[Floats, Floats]:
+    """Least and largest p-value that 0 to 3 printed marks stand for."""
     ends = np.array([1.0, *LEVELS, 0.0])
     n_marks = marks.str.len().to_numpy(dtype=int)
-    most = np.where(n_marks > 0, np.nextafter(ends[n_marks], 0), 1.0)
-    return ends[n_marks + 1], most
+    largest = np.where(n_marks > 0, np.nextafter(ends[n_marks], 0), 1.0)
+    return ends[n_marks + 1], largest
 
 
 def draw_conclusions(analyses: Analyses) -> list[Conclusion]:
-    """Return every conclusion of the paper with its verdict, those that do not hold first."""
-    found, models = analyses.correlations, analyses.models
+    """All conclusions of the paper with their verdicts, those that do not hold first."""
+    correlations, models = analyses.correlations, analyses.models
     means = [
         over_repeats(part).assign(association=association)
-        for association, part in found.groupby("association", sort=False)
+        for association, part in correlations.groupby("association", sort=False)
     ]
     ours = Evidence(pd.concat(means), models[models["repeat"] == ALL], analyses.intervals)
     splits = [
         Evidence(
-            found[found["repeat"] == repeat],
+            correlations[correlations["repeat"] == repeat],
             models[models["repeat"] == repeat],
             analyses.intervals[:0],
         )
-        for repeat in found["repeat"].unique()
+        for repeat in correlations["repeat"].unique()
     ]
     sizes = analyses.datasets.groupby("dataset")[["n_test", "n_train"]].mean()
     ratio = float((sizes["n_test"] / sizes["n_train"]).mean())
     studied = set(analyses.scores["dataset"])
     applicable = studied <= set(published_table("datasets")["dataset"])
-    return judge(ours, splits, ratio, applicable=applicable)
+    return evaluate_conclusions(ours, splits, ratio, applicable=applicable)
 
 
 def published_conclusions() -> list[Conclusion]:
-    """Return the verdicts on the paper's own numbers: all hold.
+    """Verdicts on the paper's own numbers: all hold.
 
     Examples
     --------
     >>> {conclusion.verdict for conclusion in published_conclusions()}
     {'holds'}
     """
-    return judge(published_evidence())
+    return evaluate_conclusions(published_evidence())
 
 
-def judge(
+def evaluate_conclusions(
     ours: Evidence,
     splits: Sequence[Evidence] = (),
     ratio: float = np.nan,
     *,
     applicable: bool = True,
 ) -> list[Conclusion]:
-    """Return every conclusion of the paper with the verdict on some numbers.
+    """All conclusions of the paper with the verdicts on some numbers.
 
     Parameters
     ----------
     ours
         Means over splits.
     splits
-        Each of them.
+        Numbers of single splits.
     ratio
-        Of test to training instances.
+        Ratio of test to training instances.
     applicable
         Whether the numbers are of the paper's data sets.
     """
@@ -302,29 +304,39 @@ def judge(
         claims: list[Claim] = []
         row: Any
         for row in rows.itertuples(index=False):
-            question = Question(row.association, row.subjects.split(), row.on.split())
-            find, sign = QUANTITIES[row.quantity], int(row.sign)
-            printed, mine = ({n.text: n for n in find(e, question)} for e in (paper, ours))
-            each = [{n.text: n.value for n in find(split, question)} for split in splits]
-            for text in dict.fromkeys([*printed, *mine]) if mine else ():
-                known, here = (found.get(text, Number(text)) for found in (printed, mine))
-                values = [found[text] for found in each if not np.isnan(found.get(text, np.nan))]
-                test = _level(known.p_value, sign), float(row.bound)
-                ends = interval_over_splits(np.array(values), ratio)
-                claims.append(Claim(text, sign, *here[1:], *known[1:], *test, *ends, len(values)))
+            query = Query(row.association, row.subjects.split(), row.on.split())
+            numbers_of, sign = QUANTITIES[row.quantity], int(row.sign)
+            paper_numbers, our_numbers = (
+                {n.text: n for n in numbers_of(e, query)} for e in (paper, ours)
+            )
+            split_numbers = [
+                {n.text: n.value for n in numbers_of(split, query)} for split in splits
+            ]
+            for text in dict.fromkeys([*paper_numbers, *our_numbers]) if our_numbers else ():
+                published, own = (
+                    numbers.get(text, Number(text)) for numbers in (paper_numbers, our_numbers)
+                )
+                values = [
+                    split[text] for split in split_numbers if not np.isnan(split.get(text, np.nan))
+                ]
+                test = _test_level(published.p_value, sign), float(row.bound)
+                interval = interval_over_splits(np.array(values), ratio)
+                claims.append(
+                    Claim(text, sign, *own[1:], *published[1:], *test, *interval, len(values))
+                )
         drawn.append(Conclusion(str(name), rows["statement"].iloc[0], tuple(claims), applicable))
     return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))
 
 
-def _level(paper_p: float, sign: int) -> float:
-    """Return the level of a claim: that of its printed stars, or 10% for a claimed absence."""
+def _test_level(paper_p: float, sign: int) -> float:
+    """Level of a claim: that of its printed stars, or 10% for a claimed absence."""
     if np.isnan(paper_p):
         return NO_TEST
     return LEVELS[0] if sign == 0 else min((x for x in LEVELS if paper_p < x), default=NO_TEST)
 
 
 def interval_over_splits(values: Floats, test_to_training: float) -> tuple[float, float]:
-    """Return the 95% interval of a number over splits of the same data; infinite for one split.
+    """95% interval of a number over splits of the same data; infinite for one split.
 
     Examples
     --------
@@ -341,28 +353,28 @@ def interval_over_splits(values: Floats, test_to_training: float) -> tuple[float
 
 
 class Number(NamedTuple):
-    """A number behind a claim; its p-value where the paper tests it."""
+    """A number that a claim is about; its p-value where the paper tests it."""
 
     text: str
     value: float = np.nan
     p_value: float = np.nan
 
 
-class Question(NamedTuple):
-    """Which numbers a row of the table of conclusions asks for."""
+class Query(NamedTuple):
+    """Selection of numbers by a row of `published/conclusions.csv`."""
 
     association: str
     subjects: list[str]
     on: list[str]
 
 
-Found = Iterator[Number]
+Numbers = Iterator[Number]
 
 
-def _terms(analysis: str, text: str, *, is_tested: bool = True) -> Callable[..., Found]:
-    """Return the quantity that is a term of Analysis 1 to 4, with or without its test."""
+def _terms(analysis: str, text: str, *, is_tested: bool = True) -> Callable[..., Numbers]:
+    """Quantity: terms of Analysis 1 to 4, with or without their p-values."""
 
-    def find(evidence: Evidence, q: Question) -> Found:
+    def find(evidence: Evidence, q: Query) -> Numbers:
         for of, term in product(q.on, q.subjects):
             value, p = evidence.term(q.association, analysis, of, term)
             yield Number(text.format(term=term, of=of), value, p if is_tested else np.nan)
@@ -370,7 +382,7 @@ def _terms(analysis: str, text: str, *, is_tested: bool = True) -> Callable[...,
     return find
 
 
-def _order(evidence: Evidence, q: Question) -> Found:
+def _order(evidence: Evidence, q: Query) -> Numbers:
     low, middle, top = q.subjects
     for metric in q.on:
         below, p_below = evidence.term(q.association, "effects", metric, low)
@@ -380,7 +392,7 @@ def _order(evidence: Evidence, q: Question) -> Found:
         yield Number(f"{middle} - {low} on {metric}", effect - below)
 
 
-def _largest(evidence: Evidence, q: Question) -> Found:
+def _largest(evidence: Evidence, q: Query) -> Numbers:
     (name,) = q.subjects
     _, *others = (d for d in published_table("datasets")["dataset"] if d != name)
     for metric in q.on:
@@ -390,19 +402,19 @@ def _largest(evidence: Evidence, q: Question) -> Found:
         yield Number(f"|{name}| - the next largest, {metric}", size - max(sizes))
 
 
-def _cells(evidence: Evidence, q: Question) -> pd.DataFrame:
+def _cells(evidence: Evidence, q: Query) -> pd.DataFrame:
     table = evidence.correlations
     table = table[table["association"] == q.association]
     return table[table["candidate"].isin(q.subjects)].dropna(subset=["correlation"])
 
 
-def _mean_correlation(evidence: Evidence, q: Question) -> Found:
+def _mean_correlation(evidence: Evidence, q: Query) -> Numbers:
     table = _cells(evidence, q)
     for (candidate, metric), part in table.groupby(["candidate", "metric"], sort=False):
         yield Number(f"mean correlation of {candidate}, {metric}", part["correlation"].mean())
 
 
-def _above_hp(evidence: Evidence, q: Question) -> Found:
+def _above_hp(evidence: Evidence, q: Query) -> Numbers:
     table = _cells(evidence, q)
     row: Any
     for row in table[table["dataset"].isin(q.on)].itertuples():
@@ -410,14 +422,14 @@ def _above_hp(evidence: Evidence, q: Question) -> Found:
         yield Number(text, row.difference, row.p_value)
 
 
-def _cells_above_hp(evidence: Evidence, q: Question) -> Found:
+def _cells_above_hp(evidence: Evidence, q: Query) -> Numbers:
     table = _cells(evidence, q)
     for name, part in table.groupby("candidate", sort=False):
         n_above = ((part["difference"] > 0) & (part["p_value"] < LEVELS[0])).sum()
         yield Number(f"cells in which {name} is significantly above HP", float(n_above))
 
 
-def _r_squared(evidence: Evidence, q: Question) -> Found:
+def _r_squared(evidence: Evidence, q: Query) -> Numbers:
     values = evidence.robustness(q.association, "r_squared")
     (name,) = q.subjects
     for other in sorted(values) if name in values else ():
@@ -426,22 +438,22 @@ def _r_squared(evidence: Evidence, q: Question) -> Found:
 
 
 def _n_significant(evidence: Evidence, association: str) -> dict[str, int]:
-    """Return the number of terms of Analysis 2 or 4 that are significant at 10%, by candidate."""
+    """Number of terms of Analysis 2 or 4 that are significant at 10%, by candidate."""
     table = evidence.models
-    is_asked = (table["association"] == association) & (table["analysis"] == "robustness")
-    tested = table[is_asked & table["standard_error"].notna()]
+    is_model = (table["association"] == association) & (table["analysis"] == "robustness")
+    tested = table[is_model & table["standard_error"].notna()]
     counts = (tested["p_value"] < LEVELS[0]).groupby(tested["of"]).sum()
     return {str(name): int(n) for name, n in counts.items()}
 
 
-def _significant(evidence: Evidence, q: Question) -> Found:
+def _significant(evidence: Evidence, q: Query) -> Numbers:
     counts = _n_significant(evidence, q.association)
     for name in q.subjects:
         if name in counts:
             yield Number(f"significant terms of {name}", float(counts[name]))
 
 
-def _fewest_significant(evidence: Evidence, q: Question) -> Found:
+def _fewest_significant(evidence: Evidence, q: Query) -> Numbers:
     counts, best = _n_significant(evidence, q.association), q.subjects
     if set(best) <= set(counts):
         most, text = max(counts[name] for name in best), " or ".join(best)
@@ -449,30 +461,30 @@ def _fewest_significant(evidence: Evidence, q: Question) -> Found:
             yield Number(f"significant terms of {name} - {text}", float(counts[name] - most))
 
 
-def _of_model(
+def _by_model(
     evidence: Evidence, metric: str, value: Callable[[pd.DataFrame], float]
 ) -> dict[str, float]:
-    """Return a number of each model's interval table."""
+    """A number of each model's interval table."""
     table = evidence.intervals
     part = table[table["metric"] == metric]
     return {str(model): value(rows) for model, rows in part.groupby("model", sort=False)}
 
 
-def _error(rows: pd.DataFrame) -> float:
-    """Return the mean distance of the middle of actual accuracy from that of the estimates."""
+def _mean_error(rows: pd.DataFrame) -> float:
+    """Mean distance of the middle of actual accuracy from that of the estimates."""
     actual, estimated = (rows[f"{of}low"] + rows[f"{of}high"] for of in ("", "predicted_"))
     return float((actual - estimated).abs().mean() / 2)
 
 
-def _beside_others(
+def _relative_to_best(
     text: str, value: Callable[[pd.DataFrame], float], best: Callable[..., float]
-) -> Callable[..., Found]:
-    """Return the quantity that is a model's number minus the best of all others."""
+) -> Callable[..., Numbers]:
+    """Quantity: a model's number minus the best number of the other models."""
 
-    def find(evidence: Evidence, q: Question) -> Found:
+    def find(evidence: Evidence, q: Query) -> Numbers:
         (name,) = q.subjects
         for metric in q.on:
-            values = _of_model(evidence, metric, value)
+            values = _by_model(evidence, metric, value)
             others = [number for model, number in values.items() if model != name]
             if name in values and others:
                 yield Number(text.format(name, metric), values[name] - best(others))
@@ -484,13 +496,13 @@ def _count(column: str) -> Callable[[pd.DataFrame], float]:
     return lambda rows: float(rows[column].sum())
 
 
-def _model_error(evidence: Evidence, q: Question) -> Found:
+def _model_error(evidence: Evidence, q: Query) -> Numbers:
     for metric in q.on:
-        for model, error in _of_model(evidence, metric, _error).items():
+        for model, error in _by_model(evidence, metric, _mean_error).items():
             yield Number(f"mean error of {model}, {metric}", error)
 
 
-def _low_end(evidence: Evidence, q: Question) -> Found:
+def _low_end(evidence: Evidence, q: Query) -> Numbers:
     table = evidence.intervals
     for metric in q.on:
         lowest = table[(table["metric"] == metric) & (table["predicted_low"] == 0)]
@@ -499,7 +511,7 @@ def _low_end(evidence: Evidence, q: Question) -> Found:
             yield Number(f"least actual accuracy of the lowest estimates, {row.model}", row.low)
 
 
-QUANTITIES: dict[str, Callable[[Evidence, Question], Found]] = {
+QUANTITIES: dict[str, Callable[[Evidence, Query], Numbers]] = {
     "effect": _terms("effects", "{term} on {of}"),
     "sign_of_effect": _terms("effects", "{term} on {of}", is_tested=False),
     "order": _order,
@@ -513,14 +525,14 @@ QUANTITIES: dict[str, Callable[[Evidence, Question], Found]] = {
     "fewest_significant": _fewest_significant,
     "gradient": _terms("robustness", "{term}, {of}"),
     "sign_of_gradient": _terms("robustness", "{term}, {of}", is_tested=False),
-    "most_matches": _beside_others(
+    "most_matches": _relative_to_best(
         "interval matches of {} - most of another, {}", _count("bold"), max
     ),
-    "fewest_overestimates": _beside_others(
+    "fewest_overestimates": _relative_to_best(
         "overestimates of {} - fewest of another, {}", _count("underlined"), min
     ),
-    "least_error": _beside_others("mean error of {} - least of another, {}", _error, min),
+    "least_error": _relative_to_best("mean error of {} - least of another, {}", _mean_error, min),
     "model_error": _model_error,
     "low_end": _low_end,
 }
-"""The kinds of numbers in the table of conclusions."""
+"""Functions of the quantities that `published/conclusions.csv` names."""

@@ -47,10 +47,10 @@ ours."""
 
 N_POINTS = 201
 WIDTH = 3.5
-"""Inches: one column of a page, so that text of 8 points is printed as such."""
+"""Width of a figure in inches: one column of a page, so that 8-point text prints as such."""
 
-APART = 0.006
-"""How far series stand beside each other whose points would hide each other, on [0, 1]."""
+SERIES_OFFSET = 0.006
+"""Horizontal offset between series whose points would overlap, on [0, 1]."""
 
 THIN: dict[str, Any] = {"marker": "", "linewidth": 1}
 """Style of a curve through every prediction."""
@@ -60,13 +60,13 @@ CLASSIFIERS = {
     "CT": "classifier trellis (CT)",
     "ECC": "ensemble of classifier chains (ECC)",
 }
-"""What classifiers of plans are called in figures."""
+"""Names of classifiers in figures."""
 
-FEW = 10
-"""Instances whose mean is mostly chance: bins and shares of fewer are left out."""
+MIN_INSTANCES = 10
+"""Minimum number of instances of a drawn mean; means of fewer are mostly noise."""
 
 CLASSIFIER = "CT"
-"""Whose predictions the paper accepts; the first one where it does not occur."""
+"""Classifier of the acceptance curves, as in the paper; the first one where it is missing."""
 
 
 def plot_example_distributions(_: pd.DataFrame | None = None) -> Figure:
@@ -89,17 +89,17 @@ def plot_candidates(
     """Draw the seven candidates over a distribution of three elements."""
     figure = make_figure(WIDTH, 5.6)
     axes = np.atleast_1d(figure.subplots(len(third), 1, sharex=True, sharey=True))
-    groups: dict[object, list[str]] = {}  # those that are one function share a line
+    groups: dict[object, list[str]] = {}  # candidates of one function share a line
     for name in PAPER_CANDIDATES:
         groups.setdefault(CANDIDATES[name].function, []).append(name)
-    for ax, rest in zip(axes, third, strict=True):
-        first = np.linspace(0, 1 - rest, N_POINTS)
-        rows = np.column_stack([first, 1 - rest - first, np.full_like(first, rest)])
+    for ax, p_third in zip(axes, third, strict=True):
+        first = np.linspace(0, 1 - p_third, N_POINTS)
+        rows = np.column_stack([first, 1 - p_third - first, np.full_like(first, p_third)])
         values = confidence_of_profile(profile_of(rows), PAPER_CANDIDATES)
         for names in groups.values():
             style = _style(names[-1]) | {"marker": ""}
             ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
-        ax.set(title=f"third probability {rest:.3g}", xlim=(0, 1), ylim=(-0.02, 1.02))
+        ax.set(title=f"third probability {p_third:.3g}", xlim=(0, 1), ylim=(-0.02, 1.02))
     axes[-1].set_xlabel("first probability")
     axes[len(axes) // 2].set_ylabel("confidence")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
@@ -107,7 +107,7 @@ def plot_candidates(
 
 
 def profile_of(probabilities: Floats) -> Profile:
-    """Return the profile of rows of K probabilities, whatever K is.
+    """Profile of rows of K probabilities, for any K.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def profile_of(probabilities: Floats) -> Profile:
 
 def plot_calibration(intervals: pd.DataFrame) -> Figure:
     """Draw actual against estimated accuracy with its 95% interval, a panel for each metric."""
-    shown = intervals[intervals["n"] >= FEW]
+    shown = intervals[intervals["n"] >= MIN_INSTANCES]
     metrics = list(dict.fromkeys(intervals["metric"]))
     figure = make_figure(WIDTH, 2.0 * max(len(metrics), 1) + 0.9)
     axes = figure.subplots(max(len(metrics), 1), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -136,7 +136,7 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
         models = list(shown[shown["metric"] == metric].groupby("model", sort=False))
         for k, (model, rows) in enumerate(models):
             ends = rows["low"], rows["high"]
-            x, y = rows["estimated"] + APART * (k - (len(models) - 1) / 2), rows["accuracy"]
+            x, y = rows["estimated"] + SERIES_OFFSET * (k - (len(models) - 1) / 2), rows["accuracy"]
             style = _style(model)
             draw_interval_series(ax, x, y, ends, style=style, label=full_name(model), size=3)
         ax.set(title=get_metric(metric).title, xlim=(least, 1.02), ylim=(least, 1.02))
@@ -147,13 +147,13 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
     return figure
 
 
-def accepted_curves(analyses: Analyses, *, least: int = FEW) -> pd.DataFrame:
-    """Return the mean accuracy of the most confident predictions of the first repeat.
+def accepted_curves(analyses: Analyses, *, least: int = MIN_INSTANCES) -> pd.DataFrame:
+    """Mean accuracy of the most confident predictions of the first repeat.
 
     Parameters
     ----------
     analyses
-        Of a study.
+        Analyses of a study.
     least
         Means over fewer predictions are left out; the paper's Figure 4 begins with 1.
 
@@ -171,11 +171,11 @@ def accepted_curves(analyses: Analyses, *, least: int = FEW) -> pd.DataFrame:
     for dataset, part in shown.groupby("dataset", sort=False):
         table = ScoreTable(part)
         accuracy = row_accuracy(table, metric, settings.empty)
-        kept = ~np.isnan(accuracy)
+        is_defined = ~np.isnan(accuracy)
         for name in settings.rank_candidates:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
-            curve = accept_curve(ranks[kept], accuracy[kept]).table
+            curve = accept_curve(ranks[is_defined], accuracy[is_defined]).to_frame()
             curve = curve.loc[curve["n_accepted"] >= least, ["share", "n_accepted", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)
@@ -191,10 +191,10 @@ def plot_accepted(curves: pd.DataFrame) -> Figure:
     axes = figure.subplots(max(len(parts), 1), 2, squeeze=False, sharex=True, sharey="col")
     for (left, right), (dataset, part) in zip(axes, parts, strict=False):
         _draw_curves(left, part, "accuracy")
-        usual = part[part["candidate"] == BASELINE].sort_values("share")
-        if len(usual):
-            at_same = np.interp(part["share"], usual["share"], usual["accuracy"])
-            gaps = part.assign(gap=part["accuracy"] - at_same)
+        hp_curve = part[part["candidate"] == BASELINE].sort_values("share")
+        if len(hp_curve):
+            hp_accuracy = np.interp(part["share"], hp_curve["share"], hp_curve["accuracy"])
+            gaps = part.assign(gap=part["accuracy"] - hp_accuracy)
             _draw_curves(right, gaps[gaps["candidate"] != BASELINE], "gap")
         right.axhline(0, **(_style(BASELINE) | THIN))
         left.set(title=str(dataset).capitalize(), xlim=(0, 1))
@@ -219,23 +219,24 @@ def plot_accepted_counts(curves: pd.DataFrame) -> Figure:
 
 
 def _draw_curves(ax: Any, part: pd.DataFrame, value: str, against: str = "share") -> None:
-    """Draw the curve of each candidate."""
     for name, curve in part.groupby("candidate", sort=False):
         style = _style(str(name)) | THIN
         ax.plot(curve[against], curve[value], label=full_name(str(name)), **style)
 
 
-def _describe_curves(figure: Figure, first: Any, curves: pd.DataFrame, counted: str) -> None:
+def _describe_curves(
+    figure: Figure, axes_with_legend: Any, curves: pd.DataFrame, x_label: str
+) -> None:
     if len(curves):
         metric, classifier = curves["metric"].iloc[0], curves["classifier"].iloc[0]
-        figure.supxlabel(f"{counted}, by the {CLASSIFIERS.get(classifier, classifier)}")
+        figure.supxlabel(f"{x_label}, by the {CLASSIFIERS.get(classifier, classifier)}")
         figure.supylabel(f"mean {get_metric(metric).title} of the accepted")
-        handles = first.get_legend_handles_labels()
+        handles = axes_with_legend.get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=2)
 
 
-class FigureKind(NamedTuple):
-    """A figure: its title, the frame that it shows, and what draws that."""
+class FigureSpec(NamedTuple):
+    """A figure: its title, the function that makes its frame, the function that draws it."""
 
     title: str
     frame: Callable[[Analyses], pd.DataFrame]
@@ -243,27 +244,27 @@ class FigureKind(NamedTuple):
 
 
 FIGURES = {
-    "calibration": FigureKind(
+    "calibration": FigureSpec(
         "Estimated against actual accuracy (the paper's Figure 3)",
         lambda analyses: analyses.intervals,
         plot_calibration,
     ),
-    "accepted": FigureKind(
+    "accepted": FigureSpec(
         "Accuracy of the most confident predictions, and how far candidates differ from HP",
         accepted_curves,
         plot_accepted,
     ),
-    "accepted_counts": FigureKind(
+    "accepted_counts": FigureSpec(
         "Accuracy by the number of accepted predictions (the paper's Figure 4)",
         partial(accepted_curves, least=1),
         plot_accepted_counts,
     ),
-    "example_distributions": FigureKind(
+    "example_distributions": FigureSpec(
         "Distributions over the labelsets of three labels (the paper's Figure 1)",
         lambda analyses: pd.DataFrame(),
         plot_example_distributions,
     ),
-    "candidates": FigureKind(
+    "candidates": FigureSpec(
         "The candidates over a distribution of three elements (the paper's Figure 2)",
         lambda analyses: pd.DataFrame(),
         plot_candidates,
@@ -272,7 +273,7 @@ FIGURES = {
 
 
 def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
-    """Return the frame that a figure shows, and a checksum of it and of the code that draws."""
+    """Checksum of the drawing code and the frame of a figure, and the frame."""
     frame = FIGURES[name].frame(analyses)
     digest = sha256(digest_code("matplotlib").encode())
     digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
@@ -280,7 +281,7 @@ def figure_inputs(name: str, analyses: Analyses) -> tuple[str, pd.DataFrame]:
 
 
 def draw_figure(name: str, frame: pd.DataFrame, paths: Sequence[Path]) -> None:
-    """Draw a figure in the style of all of them, and write it as each of some files."""
+    """Draw a figure in the common style, and write it to each path."""
     from matplotlib import rc_context
 
     with rc_context(FIGURE_STYLE):
@@ -290,14 +291,14 @@ def draw_figure(name: str, frame: pd.DataFrame, paths: Sequence[Path]) -> None:
         engine.execute(figure)
         figure.set_layout_engine("none")
         for path in paths:
-            kind = path.suffix[1:]
+            file_format = path.suffix[1:]
             # Without a date: the same numbers give the same file.
-            metadata = {"Date": None} if kind == "svg" else {}
-            save = partial(figure.savefig, format=kind, dpi=200, metadata=metadata)
+            metadata = {"Date": None} if file_format == "svg" else {}
+            save = partial(figure.savefig, format=file_format, dpi=200, metadata=metadata)
             write_whole(path, save)
 
 
-def _style(name: str) -> dict[str, Any]:
-    """Return colour, line and marker of a candidate or model, the same in every figure."""
-    known = [*DEFAULT_CANDIDATES, "MIX"]
-    return series_style(known.index(name) if name in known else len(known))
+def _style(name: str) -> dict[str, object]:
+    """Colour, line and marker of a candidate or model, the same in every figure."""
+    names = [*DEFAULT_CANDIDATES, "MIX"]
+    return series_style(names.index(name) if name in names else len(names))

@@ -41,7 +41,7 @@ TITLES = {
 }
 ROUNDING = {"datasets": 0.0051}
 DEFAULT_ROUNDING = 0.00051
-"""Half of the last digit that the paper prints, and a little."""
+"""Largest rounding error of a printed number: half of its last digit, and a little."""
 
 MEASURES = {
     "spearman": "Spearman correlation",
@@ -55,7 +55,7 @@ UNKNOWN_LABELS = "enron"
 
 
 def compare_numbers(analyses: Analyses) -> pd.DataFrame:
-    """Return every published number beside ours.
+    """All published numbers beside ours.
 
     Returns
     -------
@@ -74,16 +74,16 @@ def compare_numbers(analyses: Analyses) -> pd.DataFrame:
     )
     paper = _numbers(*map(published_table, ("correlations", "models", "intervals", "datasets")))
     keys = ["table", "row", "quantity"]
-    found = ours.groupby(keys, sort=False)["value"].agg(
+    summary = ours.groupby(keys, sort=False)["value"].agg(
         ours="mean", spread="std", n_repeats="count"
     )
     both = paper.rename(columns={"value": "published"}).merge(
-        found.reset_index(), on=keys, how="left"
+        summary.reset_index(), on=keys, how="left"
     )
-    return _judged(both.fillna({"n_repeats": 0}).astype({"n_repeats": int}))
+    return _with_misses(both.fillna({"n_repeats": 0}).astype({"n_repeats": int}))
 
 
-def _judged(both: pd.DataFrame) -> pd.DataFrame:
+def _with_misses(both: pd.DataFrame) -> pd.DataFrame:
     n = both["n_repeats"]
     quantile = student.ppf(0.975, np.maximum(n - 1, 1))
     reach = quantile * both["spread"] * np.sqrt(1 + 1 / np.maximum(n, 1))
@@ -104,7 +104,7 @@ def _numbers(
     intervals: pd.DataFrame,
     datasets: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return one row for each number of four such frames: table, row, quantity, value."""
+    """All numbers of four such frames in long form: table, row, quantity, value."""
     intervals = intervals.assign(interval=interval_names(intervals))
     analysis = models["association"] + " " + models["analysis"]
     sizes = ["n_samples", "n_labels", "n_features", "cardinality"]
@@ -124,7 +124,7 @@ def _numbers(
 
 
 def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
-    """Return how far correlations agree with a reference, cell by cell.
+    """Measures of agreement of correlations with a reference, cell by cell.
 
     Returns
     -------
@@ -137,24 +137,29 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
     if len(both) < 2:
         return {"n": float(len(both)), **dict.fromkeys(MEASURES, np.nan)}
     x, y = both["correlation"].to_numpy(), both["correlation_reference"].to_numpy()
-    return {"n": float(len(both)), **_values(x, y), **_directions(_above_baseline(both))}
+    return {
+        "n": float(len(both)),
+        **_association_measures(x, y),
+        **_direction_shares(_above_baseline(both)),
+    }
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
-    """Return how far a guess without data agrees.
-
-    It is each metric's median and the expected signs.
-    """
+    """Agreement of a guess without data: each metric's median, and the expected signs."""
     y = reference["correlation"].to_numpy()
     median = reference.groupby("metric")["correlation"].transform("median").to_numpy()
-    known = reference[reference["candidate"].isin([*_expected_signs(), BASELINE])]
-    gaps = _above_baseline(known.assign(correlation_reference=known["correlation"]))
+    with_sign = reference[reference["candidate"].isin([*_expected_signs(), BASELINE])]
+    gaps = _above_baseline(with_sign.assign(correlation_reference=with_sign["correlation"]))
     gaps["gap"] = gaps["candidate"].map(_expected_signs())
-    return {"n": float(len(reference)), **_values(median, y), **_directions(gaps)}
+    return {
+        "n": float(len(reference)),
+        **_association_measures(median, y),
+        **_direction_shares(gaps),
+    }
 
 
 def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
-    """Return how far two repeats of one study agree with each other, on average over the pairs."""
+    """Mean agreement between two repeats of one study, over all pairs."""
     repeats = dict(iter(correlations.groupby("repeat")))
     pairs = [
         agreement(repeats[one], repeats[other][[*KEYS, "correlation", "arrows"]])
@@ -167,7 +172,7 @@ def own_agreement(correlations: pd.DataFrame) -> dict[str, float]:
 
 
 def agreement_by_dataset(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return how far one split is from the paper, and from another split of ours.
+    """Distance of one split from the paper, and from another split of ours.
 
     Returns
     -------
@@ -189,20 +194,20 @@ def agreement_by_dataset(correlations: pd.DataFrame) -> pd.DataFrame:
     if not pairs:
         gaps["own"] = np.nan
     both = pd.concat([gaps, gaps.assign(classifier="all")])
-    found = both.groupby(["dataset", "classifier"], sort=False)[["paper", "own"]].mean()
-    return found.assign(ratio=found["paper"] / found["own"]).reset_index()
+    means = both.groupby(["dataset", "classifier"], sort=False)[["paper", "own"]].mean()
+    return means.assign(ratio=means["paper"] / means["own"]).reset_index()
 
 
 def _expected_signs() -> dict[str, int]:
-    """Return the trivial guess: TG is always lower than HP, the others are always higher."""
+    """Sign of each difference from HP in the trivial guess: TG is lower, the others are higher."""
     return {name: candidate.sign for name, candidate in CANDIDATES.items() if candidate.sign}
 
 
-def _share(values: pd.Series) -> float:
+def _mean_or_nan(values: pd.Series) -> float:
     return float(values.mean()) if len(values) else np.nan
 
 
-def _values(x: Floats, y: Floats) -> dict[str, float]:
+def _association_measures(x: Floats, y: Floats) -> dict[str, float]:
     vary = np.ptp(x) > 0 and np.ptp(y) > 0
     return {
         "spearman": float(spearmanr(x, y).statistic) if vary else np.nan,
@@ -212,7 +217,7 @@ def _values(x: Floats, y: Floats) -> dict[str, float]:
 
 
 def _above_baseline(both: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each candidate is above HP in its cell, ours and the reference's."""
+    """Difference of each candidate from HP in its cell: `gap` (ours) and `reference`."""
     cell, is_baseline = KEYS[:-1], both["candidate"] == BASELINE
     baseline = both.loc[is_baseline, [*cell, "correlation", "correlation_reference"]]
     others = both[~is_baseline].merge(baseline, on=cell, suffixes=("", "_HP"))
@@ -222,20 +227,20 @@ def _above_baseline(both: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _directions(gaps: pd.DataFrame) -> dict[str, float]:
+def _direction_shares(gaps: pd.DataFrame) -> dict[str, float]:
     same = np.sign(gaps["gap"]) == np.sign(gaps["reference"])
     marked = same[gaps["arrows"].str.len() >= 2]
-    return {"direction": _share(same), "marked_direction": _share(marked)}
+    return {"direction": _mean_or_nan(same), "marked_direction": _mean_or_nan(marked)}
 
 
 @dataclass(frozen=True)
 class PaperCheck:
-    """What comparing a study with the paper found.
+    """Comparison of a study with the paper.
 
     Parameters
     ----------
     conclusions
-        With verdicts, those that do not hold first.
+        Conclusions with verdicts, those that do not hold first.
     summaries
         measure, ours, least and most (of single repeats, as the paper had one), without (Enron,
         whose labels in the paper are unknown), trivial (a guess without data) and own (two of our
@@ -257,12 +262,12 @@ class PaperCheck:
         return [c for c in self.conclusions if c.verdict == FAILS]
 
     def verdicts(self) -> dict[str, int]:
-        """Return how many conclusions have each verdict."""
+        """Number of conclusions of each verdict."""
         counts = Counter(c.verdict for c in self.conclusions)
         return {verdict: counts[verdict] for verdict in VERDICTS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values for JSON; missing and infinite numbers are None."""
+        """All results as plain values for JSON; missing and infinite numbers are None."""
         return {
             "misses": [conclusion.name for conclusion in self.misses],
             "conclusions": [
@@ -277,38 +282,38 @@ class PaperCheck:
         }
 
     def to_markdown(self) -> str:
-        """Return the comparison as a page: conclusions, summaries, numbers; misses first."""
+        """The comparison as a page: conclusions, summaries, numbers; misses first."""
         verdicts = "; ".join(f"{verdict}: {n}" for verdict, n in self.verdicts().items())
         head = f"{len(self.conclusions)} conclusions. {verdicts.capitalize()}."
         tables = (table.to_markdown() for table in self.tables())
         return "\n".join(["# Compared with the paper", "", head, "", *tables])
 
     def tables(self) -> Iterator[PrintedTable]:
-        """Yield the comparison as tables: conclusions, summaries, numbers; misses first."""
+        """Yield the tables of the comparison: conclusions, summaries, numbers; misses first."""
         columns = ["conclusion", "paper", "ours", "p", "holds", "of", "stable"]
         rows: list[Any] = [_conclusion_row(c) for c in self.conclusions]
-        yield _print("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns))
+        yield _format_table("conclusions", "Conclusions", pd.DataFrame(rows, columns=columns))
         rows = [
-            (c.name, x.text, _aim(x), x.paper, x.estimate, x.p_value, *_judgement(x))
+            (c.name, x.text, _expected_side(x), x.paper, x.estimate, x.p_value, *_claim_verdict(x))
             for c in self.conclusions
             for x in c.claims
         ]
         columns = ["name", "number", "by the paper", "paper", "ours", "p", "holds", "stable"]
         frame = pd.DataFrame(rows, columns=columns)
-        yield _print("claims", "The numbers behind them", frame, n_text=3)
+        yield _format_table("claims", "The numbers behind them", frame, n_text=3)
         columns = ["", "ours with the paper", "one repeat, least", "most", "without Enron"]
         columns += ["trivial", "two of our repeats"]
         frame = self.summaries.set_axis(columns, axis=1)
-        yield _print("summaries", "Agreement with the paper", frame)
+        yield _format_table("summaries", "Agreement with the paper", frame)
         columns = ["data set", "classifier", "with the paper", "two of our repeats", "ratio"]
         frame = self.datasets.set_axis(columns, axis=1)
-        yield _print("by_dataset", "Mean absolute difference of one split", frame, n_text=2)
+        yield _format_table("by_dataset", "Mean absolute difference of one split", frame, n_text=2)
         for name, title in TITLES.items():
             yield numbers_table(title, self.numbers[self.numbers["table"] == name])
 
 
 def _conclusion_row(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return a conclusion with the ranges of its numbers."""
+    """Entries of a conclusion in its table: statement, ranges of its numbers, verdict."""
     claims = conclusion.claims
     numbers = ([getattr(x, name) for x in claims] for name in ("paper", "estimate", "p_value"))
     ranges = (_range(np.array(values, dtype=float)) for values in numbers)
@@ -317,21 +322,23 @@ def _conclusion_row(conclusion: Conclusion) -> tuple[str, ...]:
 
 
 def _range(values: Floats) -> str:
-    """Return the least and the largest number, or the only one."""
-    known = values[np.isfinite(values)]
-    ends = dict.fromkeys(f"{end:.3f}" for end in (known.min(), known.max())) if len(known) else {}
+    """Least and largest number as text, or the only one."""
+    finite = values[np.isfinite(values)]
+    ends = (
+        dict.fromkeys(f"{end:.3f}" for end in (finite.min(), finite.max())) if len(finite) else {}
+    )
     return " to ".join(ends)
 
 
-def _aim(claim: Claim) -> str:
-    """Return in words where the number should be."""
+def _expected_side(claim: Claim) -> str:
+    """Side of the bound where the paper has the number, and level of its test, as text."""
     if claim.sign == 0:
         return "no evidence" if claim.level < NO_TEST else f"{claim.bound:g}"
     side = {1: "above", -1: "below"}[claim.sign]
     return f"{side} {claim.bound:g}" + (f", p < {claim.level:g}" if claim.level < NO_TEST else "")
 
 
-def _judgement(claim: Claim) -> tuple[str, str]:
+def _claim_verdict(claim: Claim) -> tuple[str, str]:
     if claim.missing:
         return "", ""
     return YES if claim.holds else NO, claim.stable
@@ -343,14 +350,14 @@ def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> Paper
 
 
 def compare_with_paper(analyses: Analyses) -> PaperCheck:
-    """Compare analyses with the paper, whatever they were made from."""
+    """Compare analyses with the paper."""
     ranks = analyses.correlations.query("association == 'kendall'")
     summaries, by_dataset = _summaries(ranks), agreement_by_dataset(ranks)
     return PaperCheck(draw_conclusions(analyses), summaries, by_dataset, compare_numbers(analyses))
 
 
 def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Return the measures of all repeats together, of each of them alone, and beside ours."""
+    """Measures of agreement of all repeats, of single repeats, and of references."""
     # Where a study has only some of the paper's cells, the guess is measured on those, too.
     reference = published_table("correlations").merge(correlations[KEYS].drop_duplicates())
     if reference.empty:
@@ -366,20 +373,20 @@ def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
         "trivial": trivial_agreement(reference),
         "own": own_agreement(correlations),
     }
-    found = {title: [values[name] for name in MEASURES] for title, values in columns.items()}
-    return pd.DataFrame({"measure": list(MEASURES.values()), **found})
+    by_column = {title: [values[name] for name in MEASURES] for title, values in columns.items()}
+    return pd.DataFrame({"measure": list(MEASURES.values()), **by_column})
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
     plain = frame.replace([np.inf, -np.inf], np.nan).astype(object)
-    found: list[Any] = plain.where(plain.notna(), None).to_dict("records")
-    return found
+    records: list[Any] = plain.where(plain.notna(), None).to_dict("records")
+    return records
 
 
-def _print(
+def _format_table(
     name: str, title: str, frame: pd.DataFrame, note: str = "", n_text: int = 1
 ) -> PrintedTable:
-    """Return a frame of texts and numbers as a table, with the note that belongs to it."""
+    """Table from a frame of texts and numbers, with its note."""
 
     def show(value: Any) -> str:
         if isinstance(value, str):
@@ -406,19 +413,19 @@ NOTES = {
 
 
 def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
-    """Return published numbers beside ours, misses first."""
-    apart = (numbers["difference"] / (numbers["high"] - numbers["low"])).abs()
-    order = numbers.assign(apart=apart, first=numbers["miss"].fillna(False).astype(bool))
+    """Published numbers beside ours, misses first."""
+    relative_gap = (numbers["difference"] / (numbers["high"] - numbers["low"])).abs()
+    order = numbers.assign(apart=relative_gap, first=numbers["miss"].fillna(False).astype(bool))
     order = order.sort_values(["first", "apart"], ascending=False, kind="stable")
-    judged: dict[Any, str] = {True: "miss", False: "within"}
+    verdicts: dict[Any, str] = {True: "miss", False: "within"}
     columns = ["published", "ours", "spread", "difference"]
-    frame = order[columns].assign(verdict=[judged.get(miss, "") for miss in order["miss"]])
+    frame = order[columns].assign(verdict=[verdicts.get(miss, "") for miss in order["miss"]])
     frame.insert(0, "", order["row"] + ", " + order["quantity"])
-    found = numbers["miss"].dropna()
+    misses = numbers["miss"].dropna()
     note = "One repeat only: there is no spread to judge by."
-    if len(found):
+    if len(misses):
         note = (
-            f"{int(found.sum())} of {len(found)} outside the 95% prediction interval for one "
+            f"{int(misses.sum())} of {len(misses)} outside the 95% prediction interval for one "
             "more split, listed first; blank where there is no spread to judge by."
         )
-    return _print("numbers", title, frame.reset_index(drop=True), note)
+    return _format_table("numbers", title, frame.reset_index(drop=True), note)

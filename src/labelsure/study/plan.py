@@ -1,4 +1,4 @@
-"""Plans: what a study computes, read from TOML and checked before anything runs."""
+"""Plans of studies, read from TOML and checked before anything runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import PACKAGE, is_installed
 from labelsure._runtime.processes import end_workers
 from labelsure._runtime.storage import expand_path, first_line
-from labelsure._runtime.typing import AnyPath
+from labelsure._runtime.typing import AnyPath, Estimator
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
@@ -52,14 +52,14 @@ CLASSIFIERS = (
 """Classifiers that need no import path. A new one is an entry here."""
 
 MAX_SEED = 2**31 - 1
-"""What scikit-learn takes, with room for the number of a replicate."""
+"""Largest seed: within the 32 bits of scikit-learn, with room for the number of a replicate."""
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
-KINDS = ("name", "file", "simulated")
+SOURCE_KEYS = ("name", "file", "simulated")
 COLUMN_KEYS = ("index", "drop", "sep")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
-"""Of a data set or a classifier: it becomes part of file names."""
+"""Name of a data set or classifier; part of file names."""
 
 
 class _Table(BaseModel):
@@ -69,7 +69,7 @@ class _Table(BaseModel):
 
 
 class ClassSpec(_Table):
-    """An estimator class and the parameters to make an object of it with.
+    """Estimator class and parameters of its constructor.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ClassSpec(_Table):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, JsonValue]
     methods: ClassVar[tuple[str, ...]] = ()
-    """What it is wanted for; one of them is enough. A class without any is never called."""
+    """Accepted methods: the class must have one of them, or it is never called."""
 
     short_names: ClassVar[tuple[str, ...]] = ()
     path: str = Field(alias="class")
@@ -107,23 +107,25 @@ class ClassSpec(_Table):
         return dict(self.model_extra or {})
 
     def check_trust(self) -> None:
-        """Refuse a class outside of the installed packages, before its module is imported."""
+        """Raise InputError for a class outside of the installed packages; nothing is imported."""
         if not is_installed(self.path):
             raise InputError(
                 f"{self.path!r} is in a module outside of the installed packages, and importing a "
                 "module runs it. If you know what it does, pass `trust_imports`."
             )
 
-    def build(self, **more: Any) -> Any:
-        """Return a new object of the class."""
+    def build(self, **defaults: Any) -> Estimator:
+        """New instance of the class; parameters of the plan override `defaults`."""
         cls = self._find_class()
         names = _parameter_names(cls)
         for name in self.parameters:
             if names is not None and name not in names:
                 raise unknown_name(f"parameter of {cls.__name__}", name, names)
-        wanted = {name: value for name, value in more.items() if names is None or name in names}
+        accepted = {
+            name: value for name, value in defaults.items() if names is None or name in names
+        }
         try:
-            built = cls(**{**wanted, **self.parameters})
+            built = cls(**{**accepted, **self.parameters})
         except Exception as error:
             raise InputError(
                 f"{cls.__name__} must take the parameters of the plan, but it says: "
@@ -137,7 +139,10 @@ class ClassSpec(_Table):
         return built
 
     def _find_class(self) -> type:
-        """Return the class, looked at before anything is made of it: whatever is called runs."""
+        """The imported class, not yet called.
+
+        Raises InputError if it cannot be imported or is no estimator class.
+        """
         module_name, _, name = self.path.rpartition(".")
         try:
             module = import_module(module_name)
@@ -152,8 +157,8 @@ class ClassSpec(_Table):
             classes = [key for key, value in vars(module).items() if isinstance(value, type)]
             raise unknown_name(f"class of {module_name}", name, classes)
         cls = getattr(module, name)
-        has = {key for key in ("fit", "get_params", *self.methods) if hasattr(cls, key)}
-        is_estimator = isinstance(cls, type) and {"fit", "get_params"} < has
+        methods = {key for key in ("fit", "get_params", *self.methods) if hasattr(cls, key)}
+        is_estimator = isinstance(cls, type) and {"fit", "get_params"} < methods
         if not is_estimator:
             raise InputError(
                 f"{self.path!r} must be an estimator class with `fit`, `get_params` and "
@@ -183,7 +188,7 @@ class Classifier(ClassSpec):
 
 
 def _parameter_names(cls: type) -> list[str] | None:
-    """Return what the constructor takes by name; None if it takes anything."""
+    """Names of the constructor's parameters; None if it accepts any."""
     try:
         parameters = inspect.signature(cls).parameters
     except (TypeError, ValueError):  # some extension types have no signature
@@ -194,7 +199,7 @@ def _parameter_names(cls: type) -> list[str] | None:
 
 @dataclass(frozen=True)
 class StudyData:
-    """A data set as the cells get it.
+    """Data set of a study, with its true distribution if simulated.
 
     Parameters
     ----------
@@ -203,7 +208,7 @@ class StudyData:
     truth
         The distribution that the labelsets were drawn from, where the data is simulated.
     columns
-        The settings of the plan that say which columns of the source are read, and how.
+        Column settings of the plan: the columns of the source, their roles, the separator.
     """
 
     data: Dataset
@@ -212,7 +217,7 @@ class StudyData:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the source together with which labels are taken from it."""
+        """SHA-256 of source checksum, shape, label names and column settings."""
         names = "\n".join(show_names(self.data.label_names, self.data.n_labels))
         shape = f"{self.data.n_samples} {self.data.n_features}"
         columns = json.dumps(dict(self.columns), sort_keys=True, default=repr)
@@ -245,7 +250,7 @@ class DataSource(_Table):
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
-        kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        kinds = [kind for kind in SOURCE_KEYS if getattr(self, kind) is not None]
         if len(kinds) > 1:
             raise InputError(
                 f"must have one of `name`, `file` and `simulated`, got {' and '.join(kinds)}. "
@@ -263,11 +268,11 @@ class DataSource(_Table):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How the source is read."""
-        return self.model_dump(exclude_none=True, exclude=set(KINDS))
+        """Keyword arguments of the function that reads the source."""
+        return self.model_dump(exclude_none=True, exclude=set(SOURCE_KEYS))
 
-    def below(self, folder: Path) -> DataSource:
-        """Return it with relative paths that start at a folder."""
+    def resolve_paths(self, folder: Path) -> DataSource:
+        """Source with relative paths resolved against a folder."""
         if self.file is None:
             return self
         paths = {"file": self.file}
@@ -277,7 +282,7 @@ class DataSource(_Table):
         return self.model_copy(update=absolute)
 
     def load(self, key: str, data_dir: AnyPath | None = None) -> StudyData:
-        """Load it."""
+        """Data set of the source; `key` is its name in the plan."""
         if self.simulated is not None:
             arguments: dict[str, Any] = {"random_state": 0, **self.simulated}
             return StudyData(*make_labelsets(**arguments))
@@ -288,15 +293,15 @@ class DataSource(_Table):
         return StudyData(read_dataset(self.file, **settings), columns=columns)
 
 
-def _each_of(known: Mapping[str, Any], what: str) -> AfterValidator:
-    """Return a check of names: at least one, each registered when the plan is read, none twice."""
+def _distinct_names(registry: Mapping[str, Any], noun: str) -> AfterValidator:
+    """Validator of a tuple of names: each registered when the plan is read, none twice."""
 
     def check(names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if name not in known:
-                raise unknown_name(what, name, known)
+            if name not in registry:
+                raise unknown_name(noun, name, registry)
         if len(set(names)) < len(names):
-            raise InputError(f"must not name a {what} twice, got {', '.join(names)}.")
+            raise InputError(f"must not name a {noun} twice, got {', '.join(names)}.")
         return names
 
     return AfterValidator(check)
@@ -304,7 +309,7 @@ def _each_of(known: Mapping[str, Any], what: str) -> AfterValidator:
 
 DEFAULT_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "CS")
 RANK_CANDIDATES = ("HP", "TG", "SE", "CE")
-"""Of those that rank alike, the ones that stand for the others."""
+"""Representatives of candidates that rank alike."""
 
 OMIT = "omit"
 
@@ -323,7 +328,7 @@ Repeats = Annotated[int, Field(ge=1, le=_limits.MAX_REPEATS)]
 
 
 class Settings(_Table):
-    """What analyses are about, and how they are made: the head that they all share.
+    """Settings shared by all analyses: metrics, candidates, replicates and seed.
 
     Attributes
     ----------
@@ -337,9 +342,9 @@ class Settings(_Table):
     n_replicates
         Splits of the mixture analysis.
     by_instance
-        Whether these splits keep an instance, seen through several classifiers, on one side.
+        Whether the rows of an instance, one for each classifier, stay on one side of such a split.
     seed
-        Of all that is random.
+        Random seed.
 
     Examples
     --------
@@ -347,8 +352,8 @@ class Settings(_Table):
     ('HP', 'SE')
     """
 
-    metrics: Annotated[Names, _each_of(METRICS, "metric")] = ("exact", "hamming", "jaccard")
-    candidates: Annotated[Names, _each_of(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
+    metrics: Annotated[Names, _distinct_names(METRICS, "metric")] = ("exact", "hamming", "jaccard")
+    candidates: Annotated[Names, _distinct_names(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
     empty: Convention = 1.0
     mixture_empty: Convention | None = None
     n_replicates: Repeats = 20
@@ -359,7 +364,7 @@ class Settings(_Table):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise _as_sentence(error) from error
+            raise _input_error(error) from error
 
     @property
     def decision_empty(self) -> float:
@@ -374,14 +379,14 @@ class Settings(_Table):
 
 
 class Plan(Settings):
-    """What a study computes, and the settings of its analyses.
+    """Plan of a study: data sets, classifiers, repeats and the settings of the analyses.
 
     The score table holds all metrics that are registered, and more about those of the plan.
 
     Attributes
     ----------
     name
-        What the plan is called.
+        Name of the plan.
     datasets
         Where each data set comes from, by the names that tables give them.
     classifiers
@@ -392,13 +397,13 @@ class Plan(Settings):
         Fitted to the features of each training part and put before the classifier; None for
         features as they are.
     n_repeats
-        How often the data is split anew.
+        Number of random splits.
     test_share
         The share of instances that is scored.
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
     description
-        For people.
+        Free text.
     """
 
     name: str = "unnamed"
@@ -413,7 +418,7 @@ class Plan(Settings):
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any], folder: Path | None = None) -> Plan:
-        """Return the plan that a TOML file spells.
+        """Plan from the content of a TOML file.
 
         Parameters
         ----------
@@ -425,7 +430,7 @@ class Plan(Settings):
         plan = cls(**settings)
         if folder is None:
             return plan
-        sources = {name: source.below(folder) for name, source in plan.datasets.items()}
+        sources = {name: source.resolve_paths(folder) for name, source in plan.datasets.items()}
         return plan.model_copy(update={"datasets": sources})
 
     def to_dict(self) -> dict[str, Any]:
@@ -437,13 +442,13 @@ class Plan(Settings):
         """Return the plan with another number of repeats."""
         return self.from_dict({**self.to_dict(), "n_repeats": n_repeats})
 
-    def classifier(self, name: str, random_state: int) -> Any:
+    def classifier(self, name: str, random_state: int) -> Estimator:
         """Return a new classifier with its base learner.
 
         Parameters
         ----------
         name
-            What the plan calls it.
+            Key of the classifier in the plan.
         random_state
             Its seed, unless the plan gives one.
         """
@@ -461,26 +466,26 @@ class Plan(Settings):
         specs |= {"scaler": self.scaler} if self.scaler is not None else {}
         specs |= {f"classifiers.{name}": spec for name, spec in self.classifiers.items()}
         for key, spec in specs.items():
-            with _saying(f"`{key}`"):
+            with _message_prefix(f"`{key}`"):
                 if not trust_imports:
                     spec.check_trust()
         for key, spec in specs.items():
-            with _saying(f"`{key}`"):
+            with _message_prefix(f"`{key}`"):
                 spec.build(**({"estimator": self.base.build()} if "." in key else {}))
 
 
 @contextmanager
-def _saying(where: str) -> Iterator[None]:
-    """Put where it happened before the message of a mistake."""
+def _message_prefix(place: str) -> Iterator[None]:
+    """Prefix the messages of input errors with a place, such as the key of the plan."""
     try:
         yield
     except InputError as error:
-        raise type(error)(f"{where}: {error}") from error
+        raise type(error)(f"{place}: {error}") from error
 
 
-def _as_sentence(found: ValidationError) -> InputError:
-    """Return the first mistake as one sentence with the path of its key."""
-    first = found.errors(include_url=False)[0]
+def _input_error(errors: ValidationError) -> InputError:
+    """The first validation error as an InputError: one sentence with the path of its key."""
+    first = errors.errors(include_url=False)[0]
     *above, last = first["loc"] or ("",)
     path = ".".join(map(str, first["loc"])).replace(".[key]", "")
     own = first.get("ctx", {}).get("error")
@@ -489,8 +494,8 @@ def _as_sentence(found: ValidationError) -> InputError:
     if isinstance(own, InputError):
         return InputError(f"`{path}` {own}" if str(own)[0].islower() else str(own))
     if first["type"] == "extra_forbidden":
-        of, known = (f"`{'.'.join(map(str, above))}`", DataSource) if above else ("the plan", Plan)
-        return unknown_name(f"key of {of}", last, known.model_fields)
+        of, table = (f"`{'.'.join(map(str, above))}`", DataSource) if above else ("the plan", Plan)
+        return unknown_name(f"key of {of}", last, table.model_fields)
     if first["type"] == "missing":
         return InputError(f"The plan must have the key `{path}`. See a shipped plan.")
     rule = re.sub(r"^.*? should", "must", first["msg"])
@@ -498,7 +503,7 @@ def _as_sentence(found: ValidationError) -> InputError:
 
 
 def shipped_plans() -> list[str]:
-    """Return the names of the plans that come with the package.
+    """Names of the plans that come with the package.
 
     Examples
     --------
@@ -556,7 +561,7 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a TOML file says, or one sentence about why it cannot be read."""
+    """Content of a TOML file. Raises InputError if it is not valid TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -564,7 +569,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:
-    with _saying(f"Plan {name!r}"):
+    with _message_prefix(f"Plan {name!r}"):
         plan = Plan.from_dict({"name": name, **parse_toml(text)}, folder)
         plan.check_classes(trust_imports)
         return plan

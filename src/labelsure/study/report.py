@@ -1,4 +1,4 @@
-"""What people look at: the tables and figures of a study as files, and its page."""
+"""Report of a study: its tables and figures as files, and its HTML page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VALUES = {
     "`repeat` -1 is of the means over repeats",
     "values_intervals": "Analysis 5 in full",
 }
-"""The numbers behind the tables, for programs."""
+"""Files with the unrounded numbers of the tables."""
 
 
 def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
@@ -45,7 +45,8 @@ def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
     Parameters
     ----------
     run
-        Of `labelsure.study.run_study` or `labelsure.study.open_run`; its folder gets the files.
+        Result of `labelsure.study.run_study` or `labelsure.study.open_run`, whose folder gets
+        the files.
     n_jobs
         Processes for the mixture, unless its fits are in the folder, and for figures; None means
         all cores.
@@ -76,7 +77,7 @@ def _write_tables(analyses: Analyses, folder: Path) -> list[Path]:
 
 
 def _describe_tables(tables: list[PrintedTable]) -> str:
-    """Return which file is which, as Markdown."""
+    """Markdown list of the files of tables, with title and table of the paper."""
     files = [(table.name, table.title, table.paper) for table in tables]
     files += [(f"{name}.csv", about, "") for name, about in VALUES.items()]
     head = (
@@ -88,30 +89,30 @@ def _describe_tables(tables: list[PrintedTable]) -> str:
 
 
 def _write_figures(analyses: Analyses, folder: Path, n_jobs: int | None) -> list[Path]:
-    """Draw the figures whose inputs have changed, in the processes that fitted the mixture."""
+    """Paths of all figures. Only those whose inputs have changed are drawn again."""
     for name in ("figures", "analyses"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    notes, file = RunFolder(folder), "analyses/figures.json"
-    before, now, paths, tasks = notes.read_json(file), {}, [], []
+    run_folder, file = RunFolder(folder), "analyses/figures.json"
+    old_checksums, checksums, paths, tasks = run_folder.read_json(file), {}, [], []
     for name in FIGURES:
-        now[name], frame = figure_inputs(name, analyses)
+        checksums[name], frame = figure_inputs(name, analyses)
         files = [folder / "figures" / f"{name}.{kind}" for kind in ("png", "svg")]
         paths += files
-        if before.get(name) != now[name] or not all(path.is_file() for path in files):
+        if old_checksums.get(name) != checksums[name] or not all(path.is_file() for path in files):
             tasks.append((name, frame, files))
     if tasks:
         run_all(draw_figure, tasks, n_jobs=n_jobs or n_threads())
-        notes.write_json(file, now)
+        run_folder.write_json(file, checksums)
     return paths
 
 
 def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
-    """Return the page of a finished study.
+    """HTML page of a finished study.
 
     Parameters
     ----------
     run_dir
-        Its folder.
+        The run folder.
     n_jobs
         Processes for the mixture, unless its fits are in the folder; None means all cores.
     """
@@ -120,11 +121,11 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     run = open_run(run_dir)
     analyses = run.analyses(n_jobs)
     _write_figures(analyses, run.folder, n_jobs)
-    found = compare_with_paper(analyses)
-    verdicts = found.verdicts()
-    # Not the paper's data: there is nothing to put beside ours.
-    is_compared = verdicts[NOT_APPLICABLE] < len(found.conclusions)
-    compared = [table.to_dict() for table in found.tables() if len(table.frame)]
+    check = compare_with_paper(analyses)
+    verdicts = check.verdicts()
+    # Other data than the paper's: no numbers to compare.
+    is_compared = verdicts[NOT_APPLICABLE] < len(check.conclusions)
+    compared = [table.to_dict() for table in check.tables() if len(table.frame)]
     first, *others = (table.to_dict() for table in make_study_tables(analyses))
     scores, ranks = analyses.scores, analyses.correlations.query("association == 'kendall'")
     data = {
@@ -159,12 +160,12 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
 
 
 def _embed(image: Path) -> str:
-    """Return an image as an address that holds all of it."""
+    """Data URL of an SVG image."""
     return f"data:image/svg+xml;base64,{b64encode(image.read_bytes()).decode()}"
 
 
 def _ranking(correlations: pd.DataFrame, metric: str) -> str:
-    """Return in a sentence which candidate ranks predictions best, or that two of them tie."""
+    """Sentence on the candidate with the highest mean Kendall's tau, or on its tie with HP."""
     part = over_repeats(correlations[correlations["metric"] == metric])
     part = part.dropna(subset=["difference"])
     means = part.groupby("candidate")["correlation"].mean()
@@ -176,8 +177,8 @@ def _ranking(correlations: pd.DataFrame, metric: str) -> str:
     # Classifiers of a data set see the same instances: as if they made the same error.
     errors = cells.groupby("dataset")["standard_error"].sum()
     reach = norm.ppf(0.975) * np.sqrt((errors**2).sum()) / len(cells)
-    found = {full_name(rival): means[rival], full_name(BASELINE): means[rival] - gap}
-    (best, first), (other, second) = sorted(found.items(), key=lambda pair: -pair[1])
+    means_by_title = {full_name(rival): means[rival], full_name(BASELINE): means[rival] - gap}
+    (best, first), (other, second) = sorted(means_by_title.items(), key=lambda pair: -pair[1])
     interval = f"95% interval {abs(gap) - reach:.3f} to {abs(gap) + reach:.3f}"
     if abs(gap) > reach:
         how = f"{best} ranks predictions best: {abs(gap):.3f} above {other} ({interval})"
@@ -187,7 +188,7 @@ def _ranking(correlations: pd.DataFrame, metric: str) -> str:
 
 
 def _findings(analyses: Analyses) -> list[str]:
-    """Return in sentences how calibrated classifiers are, and what their best decisions gain."""
+    """Sentences on the calibration of classifiers and the gains of optimal decisions."""
     accuracy = analyses.accuracy
     gains = optimal_decisions(analyses.scores, analyses.settings)
     sentences = []

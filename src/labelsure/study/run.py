@@ -52,10 +52,10 @@ from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
 from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet
 
 FOLDERS = ("cells", "analyses", "tables", "figures")
-"""Where a run writes, beside its folder itself."""
+"""Subfolders of a run folder."""
 
 DESCRIBED = ("source", "checksum", "n_samples", "n_labels", "n_features")
-"""Of each data set, in the manifest."""
+"""Attributes of each data set in the manifest."""
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -65,7 +65,7 @@ def _as_table(frame: pd.DataFrame) -> pa.Table:
 
 
 class RunFolder:
-    """Where a run keeps its plan, cells, tables and figures.
+    """Folder of a run: its plan, cells, tables and figures.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[Self]:
-        """Keep the folder for this process, or say who has it.
+        """Lock the folder for this process. Raises InputError that names the process which has it.
 
-        Within it, the same object can be locked again. Leaving the outermost one without an error
+        The lock is reentrant for the same object. Leaving the outermost one without an error
         completes the manifest of the run that was made meanwhile.
         """
         if self._is_locked:
             yield self
             return
         make_folder(self.path, "The run folder")
-        self._check_mark()
+        self._check_is_run_folder()
         make_folder(self.path / "cells", "The run folder")
         with hold_folder(self.path, "the run folder"):
             self._is_locked = True
@@ -114,15 +114,15 @@ class RunFolder:
             finally:
                 self._is_locked = False
 
-    def _check_mark(self) -> None:
-        """Refuse a folder of something else, whose files a run would replace."""
+    def _check_is_run_folder(self) -> None:
+        """Raise InputError if the folder holds other files, which a run would replace."""
         if (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir():
             return
-        begun = {LOCK, OWNER, "cells"}
+        own = {LOCK, OWNER, "cells"}
         others = sorted(
             path.name
             for path in self.path.iterdir()
-            if path.name not in begun and not is_leftover(path)
+            if path.name not in own and not is_leftover(path)
         )
         if others:
             raise InputError(
@@ -131,7 +131,7 @@ class RunFolder:
             )
 
     def start_manifest(self, plan: Plan, sets: dict[str, StudyData], n_jobs: int) -> None:
-        """Write what makes the numbers of a run: versions, settings, checksums, durations."""
+        """Write the manifest of a running study: versions, settings and checksums."""
         self._started = time.monotonic()
         self.manifest = {
             "state": "running",
@@ -166,15 +166,15 @@ class RunFolder:
         write_text(self.path / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Return the content of a JSON file; empty if there is none that can be read."""
+        """Content of a JSON file; empty if it is missing or damaged."""
         try:
-            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+            content = json.loads((self.path / name).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     def refuse_other_plan(self, plan: Plan) -> None:
-        """Refuse the folder of another plan; more or fewer repeats are no other plan."""
+        """Raise InputError if the folder has another plan; the number of repeats may differ."""
         before = self.read_json("manifest.json").get("plan")
         now = json.loads(json.dumps(plan.to_dict()))
         if isinstance(before, dict) and before | {"n_repeats": 0} != now | {"n_repeats": 0}:
@@ -186,12 +186,12 @@ class RunFolder:
             )
 
     def read_seconds(self) -> float:
-        """Return how long the last run took; NaN where the manifest does not say."""
+        """Duration of the last run in seconds; NaN if the manifest has none."""
         seconds = self.read_json("manifest.json").get("seconds")
         return float(seconds) if isinstance(seconds, (int, float)) else float("nan")
 
     def read_failures(self) -> dict[str, dict[str, str]]:
-        """Return error, message and traceback of each failed cell, as far as they can be read."""
+        """Error, message and traceback of each failed cell, as far as readable."""
         return {
             name: {key: str(failure.get(key, "")) for key in ("error", "message", "traceback")}
             for name, failure in self.read_json("failures.json").items()
@@ -199,17 +199,17 @@ class RunFolder:
         }
 
     def read_table(self, name: str) -> pd.DataFrame:
-        """Return a table that a finished study writes, or say that there is none."""
+        """Table of a finished study. Raises InputError if it is missing, DataError if damaged."""
         path = self._find(f"{name}.parquet")
         try:
             return decode_parquet(path.read_bytes()).to_pandas()
-        except Exception as error:  # whatever libraries say of files that are damaged
+        except Exception as error:  # libraries raise many types for damaged files
             raise DataError(
                 f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
             ) from error
 
     def read_plan(self) -> Plan:
-        """Return the plan of the run; none of its classes has to be installed."""
+        """Plan of the run; its classes need not be installed."""
         path = self._find("plan.toml")
         try:
             return Plan.from_dict(parse_toml(path.read_text(encoding="utf-8")))
@@ -233,20 +233,20 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class CellEvent:
-    """A cell that is finished.
+    """Progress event: one cell has finished.
 
     Parameters
     ----------
     cell
-        Its name.
+        Name of the cell.
     state
         "done", "failed", or "kept" from an earlier run.
     seconds
-        How long it took.
+        Duration.
     n_finished, n_cells
-        How far the run is.
+        Finished cells, and all cells of the plan.
     message
-        Why it failed.
+        Error message of a failed cell.
     """
 
     cell: str
@@ -262,14 +262,14 @@ Progress = Callable[[CellEvent], None]
 
 @dataclass(frozen=True)
 class StudyRun:
-    """A study that was run: what `run_study` returns and `open_run` reads.
+    """A study that was run, from `run_study` or `open_run`.
 
     Parameters
     ----------
     plan
-        What was computed.
+        Plan of the study.
     folder
-        Where it is.
+        The run folder.
     scores
         The score table.
     features
@@ -290,7 +290,7 @@ class StudyRun:
 
     @property
     def seconds(self) -> float:
-        """How long the last run in the folder took, its report included; NaN until it is over."""
+        """Duration of the last run in the folder, its report included; NaN until it is over."""
         return RunFolder(self.folder).read_seconds()
 
     def _repr_html_(self) -> str:
@@ -300,7 +300,7 @@ class StudyRun:
         return make_html(sentence, self.scores.head(N_ROWS))
 
     def analyses(self, n_jobs: int | None = None) -> Analyses:
-        """Return all analyses; the mixture's fits are kept in the folder and used again.
+        """All analyses; the folder caches the fits of the mixture.
 
         Parameters
         ----------
@@ -310,8 +310,8 @@ class StudyRun:
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
-        made_from = [settings, digest_code()]
-        digest = sha256(json.dumps(made_from, sort_keys=True).encode())
+        dependencies = [settings, digest_code()]
+        digest = sha256(json.dumps(dependencies, sort_keys=True).encode())
         digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
         key, name = digest.hexdigest(), "mixture_replicates.parquet"
         store = PartStore(self.folder / "analyses")
@@ -333,7 +333,7 @@ def run_study(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> StudyRun:
-    """Run a study, or what is left of it.
+    """Run a study; finished cells of an earlier run are not computed again.
 
     Finished cells are kept where their settings, their data and the code that made them are the
     same. The result does not depend on the number of jobs, nor on how often a run was interrupted.
@@ -341,7 +341,7 @@ def run_study(
     Parameters
     ----------
     plan
-        What to compute.
+        Plan of the study.
     out
         The run folder. It gets plan.toml, manifest.json, cells/, failures.json, scores.parquet
         and features.parquet. To do more before the run counts as complete, such as writing a
@@ -352,7 +352,7 @@ def run_study(
         How many cells are computed at a time; None means as many as there are cores.
     scheduler
         The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers compute the cells
-        instead. What is written is written here.
+        instead. This process writes all files.
     progress
         Called with a `CellEvent` for each cell.
 
@@ -411,7 +411,7 @@ def _compute(
     n_jobs: int,
     scheduler: str | None,
 ) -> StudyRun:
-    """Compute the missing cells of a plan, and store each as it comes."""
+    """Score table and features of a study: compute the missing cells, store each at once."""
     # The longest first, so that no core is left with one of them at the end.
     order = sorted(plan_cells(plan), key=lambda cell: -_cost(sets[cell.dataset]))
     cells = {f"{cell.name}.parquet": cell for cell in order}
@@ -440,8 +440,8 @@ def _compute(
                 frames[cells[name]] = store.read(name).to_pandas()
                 yield name, notes, True
         tasks, settings = make_tasks(missing), {"n_jobs": n_jobs, "scheduler": scheduler}
-        for place, found in run_tasks(_try_cell, tasks, **settings):  # type: ignore[arg-type]
-            yield missing[place], found, False
+        for position, result in run_tasks(_try_cell, tasks, **settings):  # type: ignore[arg-type]
+            yield missing[position], result, False
 
     for name, outcome, is_kept in run_cells():
         cell, state, message = cells[name], "kept", ""
@@ -475,8 +475,8 @@ def _compute(
 def _try_cell(
     cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int
 ) -> tuple[pd.DataFrame | dict[str, str], dict[str, Any]]:
-    """Return the rows of a cell, or what went wrong in it, which stops no other; and notes."""
-    if os.getpid() != owner:  # in a process that works for the run, how many threads kernels use
+    """(rows of a cell or its error as a dict, notes: seconds and warnings)."""
+    if os.getpid() != owner:  # a worker process: set the threads of its kernels
         os.environ["LABELSURE_NUM_THREADS"] = str(threads)
     started = time.monotonic()
     result: pd.DataFrame | dict[str, str]
@@ -496,5 +496,5 @@ def _try_cell(
 
 
 def _cost(data: StudyData) -> float:
-    """Return a rough measure of how long a data set takes."""
+    """Relative run time of a data set, roughly."""
     return data.data.n_samples * 2.0 ** min(data.data.n_labels, MAX_COST_LABELS)

@@ -60,24 +60,24 @@ _DOCUMENT = r"""% Needs the packages booktabs and longtable. Without the lines t
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table: what it shows, and its rows.
+    """A table of texts with title, notes and marked entries, printed in several formats.
 
     Parameters
     ----------
     name
-        Of its files.
+        Stem of its file names.
     title
         A line above it.
     frame
-        Its texts. Rows whose index, named "section", is the same stand below one heading.
+        The texts. Consecutive rows of one "section", the name of the index, share a heading.
     note
         A line below it.
     paper
-        What it corresponds to in the paper; empty for a table beyond the paper.
+        Table of the paper that it reproduces; empty if there is none.
     n_text
-        How many columns from the left hold text; the others are set to the right.
+        Number of leading text columns, aligned left; the others are aligned right.
     bold, underlined
-        Frames of booleans with the rows and some columns of `frame`; None where nothing is.
+        Boolean frames with the rows and some columns of `frame`; None for no marks.
     """
 
     name: str
@@ -90,7 +90,7 @@ class PrintedTable:
     underlined: pd.DataFrame | None = None
 
     def to_markdown(self) -> str:
-        """Return the table for Markdown, with title and note."""
+        """The table in Markdown, with title and note."""
         head, *rows = self._lines(_escape_markdown, "*{}*", "**{}**", "<u>{}</u>")
         rule = [":---" if k < self.n_text else "---:" for k in range(len(head))]
         table = "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
@@ -98,7 +98,7 @@ class PrintedTable:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def to_latex(self) -> str:
-        r"""Return a document for LaTeX that compiles, and whose table other ones can \input."""
+        r"""A LaTeX document that compiles, and whose table other documents can \input."""
         heading = rf"\multicolumn{{{{{self.frame.shape[1]}}}}}{{{{l}}}}{{{{\textit{{{{{{}}}}}}}}}}"
         head, *rows = self._lines(_escape_latex, heading, r"\textbf{{{}}}", r"\underline{{{}}}")
         rows = [[row[0]] if row[0].startswith(r"\multicolumn") else row for row in rows]
@@ -113,11 +113,11 @@ class PrintedTable:
         )
 
     def to_csv(self) -> str:
-        """Return the same rows as CSV, with the heading of each in a column."""
+        """The rows as CSV, with section headings in a column."""
         return self.frame.to_csv(index=self.frame.index.name == SECTION, lineterminator="\n")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain values, as a page holds it."""
+        """The table as plain values, the input of a page template."""
         marked = (self._marks(self.bold) | self._marks(self.underlined)).to_numpy().tolist()
         rows: list[dict[str, Any]] = []
         lines = zip(self._headings(), self.frame.to_numpy(), marked, strict=True)
@@ -135,13 +135,13 @@ class PrintedTable:
         }
 
     def _marks(self, marks: pd.DataFrame | None) -> pd.DataFrame:
-        """Return such a frame with all columns of the table."""
+        """Boolean marks of all entries of the table."""
         if marks is None:
             return pd.DataFrame(False, self.frame.index, self.frame.columns)
         return marks.reindex(columns=self.frame.columns, fill_value=False)
 
     def _headings(self) -> list[str]:
-        """Return for each row the heading that stands above it, or nothing."""
+        """Section heading above each row; empty within a section."""
         if self.frame.index.name != SECTION:
             return [""] * len(self.frame)
         sections = list(self.frame.index)
@@ -151,7 +151,7 @@ class PrintedTable:
     def _lines(
         self, escape: Callable[[str], str], heading: str, bold: str, underlined: str
     ) -> list[list[str]]:
-        """Return the head and all rows in a markup language, headings among them."""
+        """Header and rows in a markup language, section headings among them."""
         frame = self.frame.map(escape)
         for marks, form in ((self.underlined, underlined), (self.bold, bold)):
             frame = frame.mask(self._marks(marks), frame.map(form.format))
@@ -163,18 +163,18 @@ class PrintedTable:
 
 
 def in_sections(rows: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str]) -> pd.DataFrame:
-    """Return rows as the frame of a `PrintedTable`, each with its heading before it."""
+    """Frame of a `PrintedTable` from pairs of section heading and row."""
     pairs = list(rows)
     index = pd.Index([section for section, _ in pairs], name=SECTION)
     return pd.DataFrame([row for _, row in pairs], index, list(columns))
 
 
-def print_number(value: Any, digits: int) -> str:
-    """Return a number with so many digits after the point, NA where it is missing.
+def format_number(value: object, digits: int) -> str:
+    """Number with a fixed number of decimals; NA if it is missing.
 
     Examples
     --------
-    >>> print_number(0.12345, 3), print_number(float("nan"), 3)
+    >>> format_number(0.12345, 3), format_number(float("nan"), 3)
     ('0.123', 'NA')
     """
     return MISSING if value is None or value != value else f"{value:.{digits}f}"
@@ -201,7 +201,7 @@ SHORT_TITLES = {
     "n": "Num. obs.",
     "rmse": "RMSE",
 }
-"""What the paper prints where a term has no title of its own, or a longer one."""
+"""Titles of terms as the paper prints them, where they differ from the registered ones."""
 
 SECTIONS = {
     "effects": {
@@ -229,7 +229,7 @@ ARROWS = (
     "(three), by the influence-function test with the repeats' standard error."
 )
 PRINTED_METRICS = ("exact", "jaccard", "hamming")
-"""The order in which the paper prints them; others follow."""
+"""Metrics in the order of the paper; others follow."""
 
 PAPER = {
     "datasets": "Table 4",
@@ -244,16 +244,16 @@ PAPER = {
     "kendall_hamming": "Table 13 (Analysis 0)",
     "kendall_jaccard": "Table 14 (Analysis 0)",
 }
-"""The table of the paper that each corresponds to."""
+"""Table of the paper that each table reproduces."""
 
 
 def make_study_tables(analyses: Analyses) -> list[PrintedTable]:
-    """Return every table that has rows: mean accuracies, the paper's, and those beyond it.
+    """All tables that have rows: mean accuracies, the paper's, and further ones.
 
     Parameters
     ----------
     analyses
-        Of a study.
+        Analyses of a study.
     """
     return [table for table in _all_tables(analyses) if len(table.frame)]
 
@@ -268,7 +268,7 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
     for analysis in SECTIONS:
         yield models_table(analyses.models, "pearson", analysis)
     for metric in metrics:
-        yield interval_tables(analyses.intervals, metric)
+        yield intervals_table(analyses.intervals, metric)
     yield datasets_table(analyses.datasets)
     for metric in metrics:
         yield correlation_table(analyses.correlations, metric, "pearson")
@@ -276,10 +276,10 @@ def _all_tables(analyses: Analyses) -> Iterator[PrintedTable]:
 
 
 def decisions_table(decisions: pd.DataFrame) -> PrintedTable:
-    """Return what best decisions gain over the mode, as means over repeats."""
+    """Gain of optimal decisions over the mode, as means over repeats."""
     keys, values = decisions.columns[:3], ["mode", "best", "gain", "standard_error", "gap"]
     means = decisions.groupby([*keys], sort=False)[values].mean()
-    shown = means.map(print_number, digits=4).reset_index()
+    shown = means.map(format_number, digits=4).reset_index()
     title = "Mean accuracy of the mode and of the metric's best decision"
     note = (
         "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
@@ -289,7 +289,7 @@ def decisions_table(decisions: pd.DataFrame) -> PrintedTable:
 
 
 def accuracy_table(analyses: Analyses) -> PrintedTable:
-    """Return the mean accuracy of the mode and what was expected, by data set and classifier."""
+    """Actual and expected mean accuracy of the mode, by data set and classifier."""
     accuracy, metrics = analyses.accuracy, analyses.settings.metrics
     pairs = accuracy[["actual", "expected"]].to_numpy()
     accuracy = accuracy.assign(
@@ -306,14 +306,14 @@ def accuracy_table(analyses: Analyses) -> PrintedTable:
 
 
 def datasets_table(datasets: pd.DataFrame) -> PrintedTable:
-    """Return the data sets: instances, labels, features, cardinality, kind."""
+    """Data sets: instances, labels, features, cardinality, domain."""
     described = datasets.groupby("dataset", sort=False).mean(numeric_only=True)
     domains = catalogue()["domain"]
     rows = [
         [
             str(name).capitalize(),
-            *(print_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
-            *(print_number(row["cardinality"], 2), str(domains.get(name, ""))),
+            *(format_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
+            *(format_number(row["cardinality"], 2), str(domains.get(name, ""))),
         ]
         for name, row in described.iterrows()
     ]
@@ -323,12 +323,12 @@ def datasets_table(datasets: pd.DataFrame) -> PrintedTable:
 
 
 def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
-    """Return the correlations of a metric by data set and classifier, with arrows."""
-    is_asked = correlations["association"] == association
-    part = over_repeats(correlations[is_asked & (correlations["metric"] == metric)])
+    """Correlations of a metric by data set and classifier, with arrows."""
+    is_association = correlations["association"] == association
+    part = over_repeats(correlations[is_association & (correlations["metric"] == metric)])
     marks = part["arrows"].str.replace("+", "↑").str.replace("-", "↓")
     part["text"] = [
-        f"{print_number(value, 4)} {mark}".strip()
+        f"{format_number(value, 4)} {mark}".strip()
         for value, mark in zip(part["correlation"], marks, strict=True)
     ]
     candidates = list(dict.fromkeys(part["candidate"]))
@@ -344,8 +344,8 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
 
 
 def models_table(models: pd.DataFrame, association: str, analysis: str) -> PrintedTable:
-    """Return Analysis 1, 2, 3 or 4: terms by section, and how well the models fit."""
-    part = _overall(models, association, analysis)
+    """Analysis 1, 2, 3 or 4: terms by section, and fit statistics."""
+    part = _models_of_means(models, association, analysis)
     columns = list(dict.fromkeys(part["of"]))
     if analysis == "effects":
         columns.sort(key=lambda m: (*PRINTED_METRICS, m).index(m))
@@ -354,42 +354,42 @@ def models_table(models: pd.DataFrame, association: str, analysis: str) -> Print
         for (baseline, term), cells in part[part["factor"] == factor].groupby(
             ["baseline", "term"], sort=False
         ):
-            found = cells.set_index("of").to_dict("index")
-            texts = [_print_estimate(found.get(column)) for column in columns]
+            estimates = cells.set_index("of").to_dict("index")
+            texts = [_format_estimate(estimates.get(column)) for column in columns]
             rows.append(
                 (heading.format(_term_title(str(baseline))), [_term_title(str(term)), *texts])
             )
-    what = {"effects": "Effects on", "robustness": "What moves"}[analysis]
-    title = f"{what} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
+    prefix = {"effects": "Effects on", "robustness": "What moves"}[analysis]
+    title = f"{prefix} Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
     heads = map(_term_title, columns) if analysis == "effects" else columns
     name = f"{association}_{analysis}"
     return PrintedTable(name, title, in_sections(rows, ["", *heads]), NOTES[analysis], PAPER[name])
 
 
-def _overall(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFrame:
-    is_asked = (models["association"] == association) & (models["analysis"] == analysis)
-    return models[is_asked & (models["repeat"] == ALL)]
+def _models_of_means(models: pd.DataFrame, association: str, analysis: str) -> pd.DataFrame:
+    is_model = (models["association"] == association) & (models["analysis"] == analysis)
+    return models[is_model & (models["repeat"] == ALL)]
 
 
-def _print_estimate(cell: Mapping[Any, Any] | None) -> str:
-    """Return an estimate with its standard error and stars; statistics of a fit have neither."""
+def _format_estimate(cell: Mapping[Any, Any] | None) -> str:
+    """Estimate with its standard error and stars; statistics of a fit have neither."""
     if cell is None or pd.isna(cell["estimate"]):
         return MISSING
     if cell["factor"] == FIT:
-        return print_number(cell["estimate"], 0 if cell["term"] == "n" else 3)
-    error = print_number(cell["standard_error"], 3)
+        return format_number(cell["estimate"], 0 if cell["term"] == "n" else 3)
+    error = format_number(cell["standard_error"], 3)
     stars = "*" * sum(cell["p_value"] < level for level in LEVELS)
-    return f"{print_number(cell['estimate'], 3)} ({error}) {stars}".strip()
+    return f"{format_number(cell['estimate'], 3)} ({error}) {stars}".strip()
 
 
 def interval_names(intervals: pd.DataFrame) -> list[str]:
-    """Return how intervals of estimates are printed."""
+    """Intervals of estimates as texts, such as (0.1,0.2]."""
     ends = intervals[["predicted_low", "predicted_high"]].to_numpy()
     return [f"({low:g},{high:g}]" for low, high in ends]
 
 
-def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
-    """Return Analysis 5 of a metric: actual accuracy for each interval of estimates."""
+def intervals_table(intervals: pd.DataFrame, metric: str) -> PrintedTable:
+    """Analysis 5 of a metric: actual accuracy for each interval of estimates."""
     part = intervals[intervals["metric"] == metric]
     texts = [
         MISSING if np.isnan(low) else f"{low:.3f}, {high:.3f}"
@@ -417,7 +417,7 @@ def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
 
 
 def _term_title(term: str) -> str:
-    """Return how a candidate, metric, data set, classifier or feature of the data is printed."""
+    """Printed title of a candidate, metric, data set, classifier or data feature."""
     if term in SHORT_TITLES:
         return SHORT_TITLES[term]
     if term in CANDIDATES or term in METRICS:
@@ -426,6 +426,6 @@ def _term_title(term: str) -> str:
 
 
 def _rank_title(candidate: str) -> str:
-    """Return a candidate with all others that rank as it does: one column stands for them."""
+    """Candidate and all others that rank alike: one column stands for them."""
     others = sorted(name for name in CANDIDATES if name != candidate)
     return ", ".join(group_by_rank([candidate, *others])[candidate])
