@@ -97,7 +97,7 @@ def cross_fitted(name: str, classifier: str) -> pd.DataFrame:
 
 def chance(result: ls.estimation.Reliability, estimated: np.ndarray, accuracy: np.ndarray) -> float:
     """Return the calibration error that a perfect estimate would show on so many instances."""
-    edges = result.table["high"].to_numpy()
+    edges = result.high
     bin_of = np.searchsorted(edges, estimated, side="left")
     squares = np.bincount(bin_of, (accuracy - estimated) ** 2, minlength=len(edges))
     return float(np.sqrt(2 / np.pi) * np.sqrt(squares).sum() / len(estimated))

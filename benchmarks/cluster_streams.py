@@ -35,7 +35,7 @@ def raise_alarms(sizes: Sizes, seed: int, *, thinned: bool) -> tuple[bool, bool]
             batch, truth, rows, drawn = batch[kept], truth[kept], np.arange(len(kept)), 1.0
         chunks.append(batch)
         labels[t] = (rows, truth[rows], drawn)
-    alerts = ls.monitor(estimator, chunks, labels=labels)["alert"]
+    alerts = ls.monitor(estimator, chunks, labels=labels).to_frame()["alert"]
     return bool(alerts.str.contains("inputs").any()), bool(alerts.str.contains("accuracy").any())
 
 

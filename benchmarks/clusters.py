@@ -118,7 +118,7 @@ def measure_intervals(sizes: Sizes) -> dict[str, float]:
         for name, given in (("by row", None), ("by cluster", clusters)):
             estimator = ls.AccuracyEstimator("f1").fit(dist, Y, clusters=given)
             found = estimator.estimate(batch)
-            table = estimator.estimate_labels(batch)
+            table = estimator.estimate_labels(batch).to_frame()
             micro = estimator.estimate(batch, metric="micro-f1", shift="ignore")
             ends = {
                 "mean F1": (found.low, found.high),

@@ -80,7 +80,7 @@ def measure(model: Any, X: Any, Y: Any) -> list[tuple]:
         said[name], truth[name] = replace(e, low=e.mean - half, high=e.mean + half), truth["f1"]
     rows = [(q, truth[q], e.mean, e.low, e.high) for q, e in said.items()]
     of_labels = precision_recall_fscore_support(Y, predicted, **options)
-    table = model.estimate_labels(X)
+    table = model.estimate_labels(X).to_frame()
     for j in range(Y.shape[1]):
         for name, values in zip(("precision", "recall", "f1"), of_labels, strict=False):
             found = table.iloc[j][[name, f"{name}_low", f"{name}_high"]]

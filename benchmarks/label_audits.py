@@ -41,7 +41,7 @@ def measure(model: Any, dist: Any, Y: NDArray[Any], rows: Any) -> list[tuple]:
         average = name.removesuffix("-f1")
         true = precision_recall_fscore_support(Y, predicted, average=average, zero_division=1.0)[2]
         found.append((name, true, said.low, said.high))
-    table = model.estimate_labels(dist, **given)
+    table = model.estimate_labels(dist, **given).to_frame()
     of_labels = precision_recall_fscore_support(Y, predicted, zero_division=1.0)
     is_rare = Y.mean(axis=0) < RARE
     for name, true in zip(("precision", "recall", "f1"), of_labels, strict=False):

@@ -54,14 +54,14 @@ def run(metric: str, n_rows: int, seed: int, kind: str, fall: float, start: int)
         rows = rng.choice(SIZE, N_LABELLED, replace=False)
         labels[t] = (rows, Y[SIZE * t + rows], N_LABELLED / SIZE)
     dist = ls.IndependentLabels(P)
-    table = ls.monitor(estimator, dist, chunk_size=SIZE, labels=labels)
+    table = ls.monitor(estimator, dist, chunk_size=SIZE, labels=labels).to_frame()
     known = estimator.calibration_.accuracy(metric, 1.0)
     first = {
         "labels": _first(table["alert"].str.contains("accuracy")),
         "labels, bound given": _first(
-            ls.monitor(estimator, dist, chunk_size=SIZE, labels=labels, bound=USUAL[metric])[
-                "alert"
-            ].str.contains("accuracy")
+            ls.monitor(estimator, dist, chunk_size=SIZE, labels=labels, bound=USUAL[metric])
+            .to_frame()["alert"]
+            .str.contains("accuracy")
         ),
         "labels, calibration mean (no proof)": _first(table["accuracy_high"] <= known.mean()),
         "inputs": _first(table["alert"].str.contains("inputs")),

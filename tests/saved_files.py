@@ -134,9 +134,10 @@ MAKERS = {
     "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
     "with a region": lambda: fit_aware(region=0.8),
-    "region with groups": lambda: ls.LabelsetRegion(recall=0.8).fit(
+    "region by group": lambda: ls.ByGroup(ls.LabelsetRegion(recall=0.8)).fit(
         ls.IndependentLabels(P), TRUTH, GROUPS
     ),
+    "policy by group": lambda: ls.ByGroup(ls.AcceptPolicy(share=0.5)).fit(P[:, 0], P[:, 1], GROUPS),
     "recalibrated": lambda: fit_aware(recalibration=ls.TemperatureScaling(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
@@ -153,12 +154,15 @@ def fitted(kind):
 def answers(model):
     """What a model says, to be compared to the last bit."""
     if isinstance(model, ls.AcceptPolicy):
-        return [model.accept(np.linspace(0, 1, 101)), model.table().to_numpy()]
+        return [model.accept(np.linspace(0, 1, 101)), model.path().to_frame().to_numpy()]
     if isinstance(model, ls.AccuracyEstimator):
         return [model.predict(ls.IndependentLabels(P)), model.reference_.mean]
     if isinstance(model, ls.LabelsetRegion):
-        groups = None if model.regions_ is None else GROUPS
-        return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
+        return [model.predict(ls.IndependentLabels(P)).values, str(model)]
+    if isinstance(model, ls.ByGroup) and isinstance(model.estimator, ls.AcceptPolicy):
+        return [model.accept(P[:, 2], GROUPS), str(model)]
+    if isinstance(model, ls.ByGroup):
+        return [model.predict(ls.IndependentLabels(P), GROUPS).values, str(model)]
     if isinstance(model, ls.LabelThresholds):
         return [model.predict(ls.IndependentLabels(P)), model.accuracy_]
     if isinstance(model, ls.classifiers.VoteSmoothing):

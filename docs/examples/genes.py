@@ -52,7 +52,7 @@ with warnings.catch_warnings():
 # classes have wide intervals, because 300 genes contain few examples of them.
 
 # %%
-table = model.estimate_labels(new.X)
+table = model.estimate_labels(new.X).to_frame()
 table = table.sort_values("n_true", ascending=False)
 table[
     ["n_predicted", "precision", "precision_low", "precision_high", "recall"]

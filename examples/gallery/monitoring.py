@@ -16,7 +16,7 @@ def main(path: str) -> None:
     dist = ls.IndependentLabels(np.concatenate([usual, *weeks]))
     Y = dist.sample(1, random_state=1)[:, 0]
     estimator = ls.AccuracyEstimator("jaccard").fit(dist[:1500], Y[:1500])
-    table = ls.monitor(estimator, dist[1500:], chunk_size=300)
+    table = ls.monitor(estimator, dist[1500:], chunk_size=300).to_frame()
     accuracy = ls.accuracy(Y[1500:], dist[1500:].mode(), "jaccard").reshape(8, 300).mean(axis=1)
     axes = make_figure(6.4, 3.8).add_subplot()
     axes.fill_between(table["chunk"], table["low"], table["high"], alpha=0.25, label="interval")

@@ -54,6 +54,7 @@ from labelsure.estimation._reliability import reliability as reliability
 from labelsure.estimation._shift import shift_test as shift_test
 from labelsure.estimation.monitoring import monitor as monitor
 from labelsure.estimation.score_table import ScoreTable as ScoreTable
+from labelsure.guarantees._by_group import ByGroup as ByGroup
 from labelsure.guarantees._label_thresholds import LabelThresholds as LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion as LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy as AcceptPolicy

@@ -120,7 +120,7 @@ class RowsError(DataError):
             "drop it."
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.reasons, self.where)
 
 
@@ -143,7 +143,7 @@ class NotEstimableError(LabelsureError, ValueError):
         super().__init__(message)
         self.effective_size = effective_size
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.effective_size)
 
 

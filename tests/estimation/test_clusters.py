@@ -31,8 +31,12 @@ def test_clusters_of_one_row_areindependent_rows():
         one, other = (e.estimate(batch, metric=metric, shift="ignore") for e in (alone, clustered))
         assert_allclose([one.mean, one.low, one.high], [other.mean, other.low, other.high])
     assert_allclose(alone.predict(batch), clustered.predict(batch))
-    assert_allclose(alone.estimate_labels(batch), clustered.estimate_labels(batch))
-    assert_allclose(alone.estimate_prevalence(batch), clustered.estimate_prevalence(batch))
+    assert_allclose(
+        alone.estimate_labels(batch).to_frame(), clustered.estimate_labels(batch).to_frame()
+    )
+    assert_allclose(
+        alone.estimate_prevalence(batch).to_frame(), clustered.estimate_prevalence(batch).to_frame()
+    )
     one, other = alone.estimate(batch).shift, clustered.estimate(batch).shift
     assert (one.auc, one.p_value) == (other.auc, other.p_value)
     assert "in 300 clusters" in str(clustered.estimate(batch))
@@ -54,10 +58,10 @@ def test_copies_of_rows_are_known_to_be_copies():
     assert 0.85 < widths[1] / widths[0] < 1.2
     assert widths[2] < 0.4 * widths[0]
     assert_allclose(copied.scatter_.design_effect, 10, rtol=0.02)
-    labels = [e.estimate_labels(dist) for e in (once, copied, blind)]
+    labels = [e.estimate_labels(dist).to_frame() for e in (once, copied, blind)]
     spreads = [float((table["f1_high"] - table["f1_low"]).mean()) for table in labels]
     assert spreads[1] > 0.85 * spreads[0] > spreads[2]
-    prevalences = [e.estimate_prevalence(dist) for e in (copied, blind)]
+    prevalences = [e.estimate_prevalence(dist).to_frame() for e in (copied, blind)]
     gaps = [float((table["high"] - table["low"]).mean()) for table in prevalences]
     assert gaps[0] > 1.3 * gaps[1]
 

@@ -186,7 +186,8 @@ def test_values_with_an_index_are_compared_by_it(dist, Y):
     found = ls.reliability(estimated, shuffled)
     assert found.expected_calibration_error == expected.expected_calibration_error
     pd.testing.assert_frame_equal(
-        ls.accept_curve(estimated, shuffled).table, ls.accept_curve(estimated, actual).table
+        ls.accept_curve(estimated, shuffled).to_frame(),
+        ls.accept_curve(estimated, actual).to_frame(),
     )
     policy = ls.AcceptPolicy(0.5).fit(estimated, shuffled)
     assert policy.threshold_ == ls.AcceptPolicy(0.5).fit(estimated, actual).threshold_

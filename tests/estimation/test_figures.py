@@ -36,7 +36,7 @@ def test_reliability(scored):
     result = ls.reliability(*scored)
     ax = drawn(result.plot())
     line, _, (bars,) = ax.containers[0].lines
-    table = result.table
+    table = result.to_frame()
     np.testing.assert_allclose(line.get_xdata(orig=False), table["estimated"])
     np.testing.assert_allclose(line.get_ydata(orig=False), table["accuracy"])
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
@@ -65,7 +65,7 @@ def test_limits_of_a_curve_fit_what_is_known_well_and_the_target():
     score, accuracy = np.arange(400), np.r_[np.full(200, 0.6), np.ones(198), 0, 0]
     curve = ls.accept_curve(score, accuracy)
     low = curve.plot().get_ylim()[0]
-    assert 0.5 < low < curve.table["accuracy"].min() + 0.8
+    assert 0.5 < low < curve.accuracy.min() + 0.8
     assert low > curve.interval()[0].min()  # that of one accepted is left out
     assert curve.plot(target=0.3).get_ylim()[0] < 0.3
 
@@ -73,8 +73,8 @@ def test_limits_of_a_curve_fit_what_is_known_well_and_the_target():
 def test_accept_curve(scored):
     curve = ls.accept_curve(*scored)
     ax = drawn(curve.plot(level=0.9))
-    np.testing.assert_allclose(ax.lines[0].get_xdata()[1:], curve.table["share"])
-    np.testing.assert_allclose(ax.lines[0].get_ydata()[1:], curve.table["accuracy"])
+    np.testing.assert_allclose(ax.lines[0].get_xdata()[1:], curve.share)
+    np.testing.assert_allclose(ax.lines[0].get_ydata()[1:], curve.accuracy)
     few = "fewer than 30 accepted: mostly chance"
     assert legend_of(ax) == [f"area {curve.area:.3f}", "90% interval of the mean", few]
     assert ax.get_title() == "Accuracy of the most confident predictions"

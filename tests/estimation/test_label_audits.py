@@ -35,7 +35,7 @@ def test_with_all_labels_the_values_are_those_of_sklearn(Y_pred):
         expected = dict(zip(MEASURES, values, strict=False))[name]
         found = ESTIMATOR.estimate(BATCH, metric=metric, **given)
         assert_allclose([found.low, found.mean, found.high], expected, atol=1e-12)
-    table = ESTIMATOR.estimate_labels(BATCH, **given)
+    table = ESTIMATOR.estimate_labels(BATCH, **given).to_frame()
     of_labels = precision_recall_fscore_support(TRUTH, predicted)
     for name, values in zip(MEASURES, of_labels, strict=False):
         assert_allclose(table[name], values)
@@ -61,7 +61,7 @@ def test_labels_of_the_batch_cover_where_the_calibration_set_misleads():
         alone = ESTIMATOR.estimate(dist, metric="macro-f1", shift="ignore")
         covered["without labels"] += alone.low <= true <= alone.high
         table, of_labels = (
-            ESTIMATOR.estimate_labels(dist, **given),
+            ESTIMATOR.estimate_labels(dist, **given).to_frame(),
             f1_score(truth, dist.mode(), average=None),
         )
         inside = (table["f1_low"] <= of_labels) & (of_labels <= table["f1_high"])
@@ -75,17 +75,19 @@ def test_the_order_of_labelled_rows_does_not_matter():
     rows = np.random.default_rng(0).choice(500, 40, replace=False)
     named = BATCH.marginals()
     named = ls.as_distribution(pd.DataFrame(named, [f"r{i}" for i in range(500)], list("abcd")))
-    usual = ESTIMATOR.estimate_labels(BATCH, rows=rows, Y_true=TRUTH[rows])
+    usual = ESTIMATOR.estimate_labels(BATCH, rows=rows, Y_true=TRUTH[rows]).to_frame()
     turned = rows[::-1]
-    assert usual.equals(ESTIMATOR.estimate_labels(BATCH, rows=turned, Y_true=TRUTH[turned]))
+    assert usual.equals(
+        ESTIMATOR.estimate_labels(BATCH, rows=turned, Y_true=TRUTH[turned]).to_frame()
+    )
     frame = pd.DataFrame(TRUTH[rows], [f"r{i}" for i in rows], list("abcd"))
-    assert usual.equals(ESTIMATOR.estimate_labels(named, Y_true=frame[list("dcba")]))
+    assert usual.equals(ESTIMATOR.estimate_labels(named, Y_true=frame[list("dcba")]).to_frame())
 
 
 def test_refusals():
     for ask in (
         lambda **given: ESTIMATOR.estimate(BATCH, metric="micro-f1", **given),
-        lambda **given: ESTIMATOR.estimate_labels(BATCH, **given),
+        lambda **given: ESTIMATOR.estimate_labels(BATCH, **given).to_frame(),
     ):
         with pytest.raises(ls.InputError, match=r"At least 10 rows must be labelled .* got 9"):
             ask(rows=np.arange(9), Y_true=TRUTH[:9])

@@ -189,7 +189,7 @@ class TestModel:
         marginals[:, 2] = 0.0
         dist = ls.IndependentLabels(marginals)
         Y = (rng.uniform(size=(200, 3)) < 0.5).astype(np.int8)
-        table = AccuracyEstimator("jaccard").fit(dist, Y).estimate_labels(dist)
+        table = AccuracyEstimator("jaccard").fit(dist, Y).estimate_labels(dist).to_frame()
         assert np.isfinite(table.to_numpy()).all()
         assert table["n_predicted"].iloc[2] == 0
         assert table["precision"].iloc[2] == 1.0  # 0/0 is worth `empty`
@@ -237,13 +237,13 @@ class TestEstimator:
 
     def test_the_table_of_labels(self, case):
         estimator, dist, Y = case
-        table = estimator.estimate_labels(dist[600:])
+        table = estimator.estimate_labels(dist[600:]).to_frame()
         assert table.index.tolist() == ["y0", "y1", "y2", "y3"]
         assert table["n_predicted"].tolist() == dist[600:].mode().sum(axis=0).tolist()
         n_true = Y[600:].sum(axis=0)
         assert ((table["n_true_low"] <= n_true) & (n_true <= table["n_true_high"])).mean() >= 0.75
-        assert table.equals(estimator.estimate_labels(dist[600:], dist[600:].mode()))
-        narrow = estimator.estimate_labels(dist[600:], level=0.5)
+        assert table.equals(estimator.estimate_labels(dist[600:], dist[600:].mode()).to_frame())
+        narrow = estimator.estimate_labels(dist[600:], level=0.5).to_frame()
         assert (narrow["f1_high"] < table["f1_high"]).all()
 
     def test_decisions_are_those_that_were_fitted(self, case):
@@ -252,7 +252,7 @@ class TestEstimator:
         given = AccuracyEstimator("jaccard").fit(dist[:600], Y[:600], best[:600])
         with raises("predictions given as `Y_pred`"):
             given.estimate_labels(dist[600:])
-        table = given.estimate_labels(dist[600:], best[600:])
+        table = given.estimate_labels(dist[600:], best[600:]).to_frame()
         assert table["n_predicted"].tolist() == best[600:].sum(axis=0).tolist()
 
     def test_a_score_table_of_several_distributions_keeps_their_labels(self, case):
@@ -263,7 +263,11 @@ class TestEstimator:
         ]
         joined = ls.ScoreTable.concatenate(parts)
         found = AccuracyEstimator("jaccard").fit(joined)
-        assert found.estimate_labels(dist).equals(estimator.estimate_labels(dist))
+        assert (
+            found.estimate_labels(dist)
+            .to_frame()
+            .equals(estimator.estimate_labels(dist).to_frame())
+        )
 
     def test_errors(self, case):
         estimator, dist, Y = case
@@ -291,7 +295,10 @@ class TestEstimator:
         estimator = AccuracyEstimator("jaccard").fit(named, Y)
         with raises("in their order, got 'sea' instead of 'sun' in column 0"):
             estimator.estimate_labels(swapped)
-        assert estimator.estimate_labels(dist).index.tolist() == ["y0", "y1"]  # nameless: in order
+        assert estimator.estimate_labels(dist).to_frame().index.tolist() == [
+            "y0",
+            "y1",
+        ]  # nameless: in order
 
 
 class TestAwareClassifier:
@@ -305,9 +312,9 @@ class TestAwareClassifier:
         found = model.estimate(X[300:], metric="micro-f1")
         assert found.low <= real.of_batch("micro-f1", 1.0) <= found.high
         assert found.level == 0.9
-        table = model.estimate_labels(X[300:])
+        table = model.estimate_labels(X[300:]).to_frame()
         assert_allclose(table["f1"], real.of_labels(MEASURES["f1"], 1.0), atol=0.1)
-        wide = model.estimate_labels(X[300:], level=0.99)
+        wide = model.estimate_labels(X[300:], level=0.99).to_frame()
         assert (wide["recall_low"] < table["recall_low"]).all()
 
 

@@ -69,12 +69,12 @@ def test_names_are_the_index_and_predictions_are_compared_by_name():
     dist = ls.IndependentLabels(rng.uniform(size=(300, 2)), label_names=["sun", "sea"])
     mode = dist.mode()
     estimator = ls.AccuracyEstimator().fit(dist[:200], dist.sample(1, 0)[:200, 0], mode[:200])
-    table = estimator.estimate_labels(dist[200:], mode[200:])
+    table = estimator.estimate_labels(dist[200:], mode[200:]).to_frame()
     assert table.index.tolist() == ["sun", "sea"]
     assert table.index.name == "label"
     assert table["n_predicted"].tolist() == mode[200:].sum(axis=0).tolist()
     swapped = pd.DataFrame(mode[200:, ::-1], columns=["sea", "sun"])
-    assert estimator.estimate_labels(dist[200:], swapped).equals(table)
+    assert estimator.estimate_labels(dist[200:], swapped).to_frame().equals(table)
 
 
 def test_errors():

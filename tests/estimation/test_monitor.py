@@ -34,7 +34,7 @@ def estimator(dist):
 
 
 def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
-    table = ls.monitor(estimator, dist[600:], chunk_size=250)
+    table = ls.monitor(estimator, dist[600:], chunk_size=250).to_frame()
     assert table["n_samples"].tolist() == [250, 250, 100]
     second = estimator.estimate(dist[850:1100])
     assert table.loc[1, ["estimated", "low", "high"]].tolist() == [
@@ -47,9 +47,9 @@ def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
 
 
 def test_sources_of_chunks_agree(dist, estimator):
-    whole = ls.monitor(estimator, dist[600:], chunk_size=200)
-    parts = ls.monitor(estimator, (dist[a : a + 200] for a in (600, 800, 1000)))
-    frame = ls.monitor(estimator, score_frame(dist[600:]), chunk_size=200)
+    whole = ls.monitor(estimator, dist[600:], chunk_size=200).to_frame()
+    parts = ls.monitor(estimator, (dist[a : a + 200] for a in (600, 800, 1000))).to_frame()
+    frame = ls.monitor(estimator, score_frame(dist[600:]), chunk_size=200).to_frame()
     pd.testing.assert_frame_equal(whole, parts)
     # A table does not say how probable labels are, so that less is compared.
     pd.testing.assert_frame_equal(whole.drop(columns="p_value"), frame.drop(columns="p_value"))
@@ -58,14 +58,14 @@ def test_sources_of_chunks_agree(dist, estimator):
 def test_named_chunks(dist, estimator):
     days = pd.date_range("2024-01-01", periods=600, freq="h")
     weeks = score_frame(dist[600:]).set_axis(days).groupby(pd.Grouper(freq="7D"))
-    table = ls.monitor(estimator, dict(list(weeks)))
+    table = ls.monitor(estimator, dict(list(weeks))).to_frame()
     assert table["n_samples"].tolist() == [168, 168, 168, 96]
     assert table["chunk"].tolist() == [pd.Timestamp(2024, 1, day) for day in (1, 8, 15, 22)]
 
 
 def test_a_chunk_that_differs_raises_an_alert(dist, estimator):
     harder, easier = random_dist(300, spread=0.7), random_dist(300, spread=9.0)
-    table = ls.monitor(estimator, [dist[600:900], harder, easier])
+    table = ls.monitor(estimator, [dist[600:900], harder, easier]).to_frame()
     assert table["alert"].tolist() == ["none", "inputs", "inputs"]
     assert (table["p_value"] < table["p_limit"]).tolist() == [False, True, True]
     assert [len(moved.split(", ")) for moved in table["moved"][1:]] == [3, 3]
@@ -78,9 +78,9 @@ def test_a_small_shift_is_found_in_several_chunks_together(estimator):
     sure = ls.confidence(later, "HP")["HP"].to_numpy()
     kept = np.random.default_rng(0).uniform(size=2800) < 1.2 - sure
     slightly = later[np.flatnonzero(kept)[:1600]]  # sure predictions have become rarer
-    alone = ls.monitor(estimator, [slightly[700:800]])
+    alone = ls.monitor(estimator, [slightly[700:800]]).to_frame()
     assert alone["alert"].tolist() == ["none"]
-    table = ls.monitor(estimator, slightly, chunk_size=100)
+    table = ls.monitor(estimator, slightly, chunk_size=100).to_frame()
     assert (table["alert"] == "inputs").sum() > 3
     # After eight chunks windows of 1, 2, 4 and 8 share the level.
     known, view = estimator._calibration_view(), estimator.estimate_rows(slightly).table._view()
@@ -106,9 +106,11 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     Y = later.sample(1, random_state=4)[:, 0]
     turned = Y.copy()
     turned[400:, 0] ^= 1
-    assert (ls.monitor(estimator, later, chunk_size=100)["alert"] == "none").all()
+    assert (ls.monitor(estimator, later, chunk_size=100).to_frame()["alert"] == "none").all()
     usual, changed = (
-        ls.monitor(estimator, later, chunk_size=100, labels=draw_labels(later, truth, 100, 30))
+        ls.monitor(
+            estimator, later, chunk_size=100, labels=draw_labels(later, truth, 100, 30)
+        ).to_frame()
         for truth in (Y, turned)
     )
     assert (usual["alert"] == "none").all()
@@ -119,7 +121,7 @@ def test_labels_that_drift_while_inputs_do_not_need_labels(estimator):
     assert usual["bound"][0] == estimator.compare_estimates()[1].mean()
     strict = ls.monitor(
         estimator, later, chunk_size=100, labels=draw_labels(later, Y, 100, 30), bound=0.95
-    )
+    ).to_frame()
     assert strict["alert"].tolist()[-1] == "accuracy"
     assert strict["accuracy_high"].tolist()[-1] <= 0.95
 
@@ -164,7 +166,9 @@ def test_the_p_value_compares_the_stream_with_the_calibration_set(dist, metric):
     Y = dist.sample(1, random_state=1)[:, 0]
     judge = ls.AccuracyEstimator(metric).fit(dist[:60], Y[:60])
     labels = draw_labels(dist[600:], Y[600:] ^ 1, 20, 4)
-    table = ls.monitor(judge, dist[600:660], chunk_size=20, labels={t: labels[t] for t in range(3)})
+    table = ls.monitor(
+        judge, dist[600:660], chunk_size=20, labels={t: labels[t] for t in range(3)}
+    ).to_frame()
     gamblers = Gamblers(judge._share_of_estimates)
     chunks = []
     for t in range(3):
@@ -185,7 +189,9 @@ def test_the_p_value_compares_the_stream_with_the_calibration_set(dist, metric):
 
 def test_the_highest_bound_is_no_alarm_by_itself(dist, estimator):
     Y = dist[600:700].mode()  # every prediction is right
-    table = ls.monitor(estimator, [dist[600:700]], labels={0: (range(100), Y, 1.0)}, bound=1.0)
+    table = ls.monitor(
+        estimator, [dist[600:700]], labels={0: (range(100), Y, 1.0)}, bound=1.0
+    ).to_frame()
     assert table["alert"].tolist() == ["none"]
 
 
@@ -214,7 +220,7 @@ def test_unchanged_streams_seldom_raise_an_alarm():
         Y = dist.sample(1, random_state=seed + 1000)[:, 0]
         estimator = ls.AccuracyEstimator("jaccard").fit(dist[:300], Y[:300])
         labels = draw_labels(dist[300:], Y[300:], 20, 5, seed)
-        table = ls.monitor(estimator, dist[300:], chunk_size=20, labels=labels)
+        table = ls.monitor(estimator, dist[300:], chunk_size=20, labels=labels).to_frame()
         n_alarms += (table["alert"] != "none").any()
     assert n_alarms <= 11  # of a binomial with 5%, beyond 0.995
 
@@ -229,7 +235,7 @@ def test_parts_of_the_error(dist):
             truth = dist[600:700].mode()
             truth[:n_wrong, 0] ^= 1
             labels = {0: (np.arange(100), truth, 0.5)}
-            row = ls.monitor(exact, [dist[600:800]], labels=labels, bound=bound).iloc[0]
+            row = ls.monitor(exact, [dist[600:800]], labels=labels, bound=bound).to_frame().iloc[0]
             assert row["p_limit"] == pytest.approx(parts[0] * oracles.spent(1))
             assert (row["alert"] == "accuracy") == (row["p_accuracy"] <= parts[1])
             alerts.add(row["alert"])
@@ -243,7 +249,7 @@ def test_labels_of_two_classes_are_classes():
     model = ls.AccuracyAwareClassifier(LogisticRegression(), "exact", random_state=0)
     model.fit(X[:500], y[:500])
     rows = model.draw_audit(X[500:], 100, random_state=0)
-    table = model.monitor([X[500:]], labels={0: (rows, y[500:][rows], 0.25)})
+    table = model.monitor([X[500:]], labels={0: (rows, y[500:][rows], 0.25)}).to_frame()
     truth = y[500:][rows] == model.predict(X[500:])[rows]
     assert abs(table["accuracy"][0] - truth.mean()) < 0.1
     assert table["alert"].tolist() == ["none"]
@@ -256,14 +262,16 @@ def test_references(dist, estimator):
     halves = (slice(0, 300), slice(300, 600))
     tables = [ls.ScoreTable.from_distribution(dist[rows], Y[rows]) for rows in halves]
     folds = ls.AccuracyEstimator("jaccard").fit(ls.ScoreTable.concatenate(tables))
-    table = ls.monitor(folds, [dist[600:], random_dist(300, spread=0.7)], reference=dist[:600])
+    table = ls.monitor(
+        folds, [dist[600:], random_dist(300, spread=0.7)], reference=dist[:600]
+    ).to_frame()
     assert table["alert"].tolist() == ["none", "inputs"]
     with pytest.raises(InputError, match="`reference` must be given"):
         ls.monitor(folds, [dist])
     labels = {0: (np.arange(600), Y[:600], 0.5)}
     with pytest.raises(InputError, match="`bound` must be given"):
         ls.monitor(folds, [dist], labels=labels)
-    table = ls.monitor(folds, [dist], labels=labels, bound=0.99)
+    table = ls.monitor(folds, [dist], labels=labels, bound=0.99).to_frame()
     assert table["alert"].tolist() == ["accuracy"]
     assert table["p_value"].isna().all()
 

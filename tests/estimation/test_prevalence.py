@@ -29,7 +29,7 @@ ESTIMATOR = ls.AccuracyEstimator("jaccard").fit(DIST, Y)
 
 def test_the_estimate_is_where_the_em_algorithm_ends():
     batch, _ = draw(200, [0.6, 0.3, 0.2], np.random.default_rng(1))
-    table = ESTIMATOR.estimate_prevalence(batch)
+    table = ESTIMATOR.estimate_prevalence(batch).to_frame()
     for j, name in enumerate(NAMES):
         line = oracles.fit_line(DIST.marginals()[:, j], Y[:, j])
         before = (Y[:, j].sum() + 0.5) / 1001
@@ -41,7 +41,7 @@ def test_the_estimate_is_where_the_em_algorithm_ends():
 def test_the_interval_of_a_known_ratio_is_that_of_the_likelihood():
     batch, _ = draw(200, [0.6, 0.3, 0.2], np.random.default_rng(1))
     known = replace(ESTIMATOR.density_ratios_, covariances=np.zeros((3, 3)))
-    table = known.estimate(batch.marginals(), 0.95)
+    table = known.estimate(batch.marginals(), 0.95).to_frame()
     for j, name in enumerate(NAMES):
         line, before = oracles.fit_line(DIST.marginals()[:, j], Y[:, j]), known.prevalence[j]
         found = table.loc[name, "prevalence"]
@@ -55,7 +55,9 @@ def test_intervals_cover_under_label_shift():
     for _ in range(100):
         known, truth = draw(300, [0.3, 0.5, 0.1], rng)
         batch, later = draw(300, prevalence, rng)
-        table = ls.AccuracyEstimator("jaccard").fit(known, truth).estimate_prevalence(batch)
+        table = (
+            ls.AccuracyEstimator("jaccard").fit(known, truth).estimate_prevalence(batch).to_frame()
+        )
         share = later.mean(axis=0)
         n_covered += ((table["low"] <= share) & (share <= table["high"])).sum()
         errors.append(np.abs(table["prevalence"] - share))
@@ -66,17 +68,17 @@ def test_intervals_cover_under_label_shift():
 
 def test_labels_that_are_never_or_always_true():
     batch, _ = draw(200, [0.0, 1.0, 0.2], np.random.default_rng(3))
-    table = ESTIMATOR.estimate_prevalence(batch, level=0.9)
+    table = ESTIMATOR.estimate_prevalence(batch, level=0.9).to_frame()
     assert table["low"]["a"] == 0.0
     assert table["prevalence"]["a"] < 0.03
     assert table["high"]["b"] == 1.0
     assert table["prevalence"]["b"] > 0.95
-    wider = ESTIMATOR.estimate_prevalence(batch, level=0.99)
+    wider = ESTIMATOR.estimate_prevalence(batch, level=0.99).to_frame()
     assert (wider["high"] - wider["low"] > table["high"] - table["low"]).all()
 
 
 def test_what_it_says_and_refuses():
-    table = ESTIMATOR.estimate_prevalence(DIST[:50])
+    table = ESTIMATOR.estimate_prevalence(DIST[:50]).to_frame()
     assert "assumes label shift" in str(table)
     assert table.index.tolist() == NAMES
     with pytest.raises(InputError, match="must be a LabelsetDistribution"):
@@ -91,9 +93,9 @@ def test_the_flagship_answers_from_features(tmp_path):
     truth = pd.DataFrame((X[:, :3] + rng.normal(size=(900, 3)) > 0.5).astype(int), columns=NAMES)
     model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0)
     model.fit(X[:600], truth[:600])
-    table = model.estimate_prevalence(X[600:])
+    table = model.estimate_prevalence(X[600:]).to_frame()
     share = truth[600:].mean()
     assert ((table["low"] <= share) & (share <= table["high"])).all()
     model.save(tmp_path / "m.labelsure")
-    again = ls.load(tmp_path / "m.labelsure").estimate_prevalence(X[600:])
+    again = ls.load(tmp_path / "m.labelsure").estimate_prevalence(X[600:]).to_frame()
     pd.testing.assert_frame_equal(table, again)

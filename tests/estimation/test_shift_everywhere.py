@@ -171,7 +171,7 @@ def test_a_band_is_that_of_the_model_that_predicts():
     ).fit(X[:300], Y[:300])
     with pytest.raises(ls.InputError, match="`reference`"):
         ls.monitor(model, X[500:], chunk_size=50)
-    table = ls.monitor(model, X[500:], chunk_size=50, reference=X[300:500])
+    table = ls.monitor(model, X[500:], chunk_size=50, reference=X[300:500]).to_frame()
     assert (table["alert"] == "none").all()
 
 

@@ -59,7 +59,7 @@ def test_estimates_are_right_where_the_system_is_too_sure(estimator):
     assert not batch.shift.found
     table = ls.reliability(estimated, accuracy)
     assert table.expected_calibration_error < 0.06
-    curve = ls.accept_curve(estimated, accuracy).table
+    curve = ls.accept_curve(estimated, accuracy).to_frame()
     assert curve["accuracy"].iloc[100] > accuracy.mean() + 0.1
 
 
@@ -75,7 +75,7 @@ def test_a_batch_that_differs_is_found(estimator):
     with pytest.warns(ls.ShiftWarning, match="Shift detected"):
         found = estimator.estimate(harder).shift
     assert {"largest probability 1", "sum of probabilities"} <= set(found.moved.index)
-    table = ls.monitor(estimator, [NEW[:300], harder])
+    table = ls.monitor(estimator, [NEW[:300], harder]).to_frame()
     assert table["alert"].tolist() == ["none", "inputs"]
     assert ls.shift_test(DIST, harder).found
     assert not ls.shift_test(estimator, NEW).found

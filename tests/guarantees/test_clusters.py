@@ -56,7 +56,7 @@ def test_clusters_of_one_row_areindependent_rows(outcome, setting):
     )
     for name in ("threshold_", "share_", "bound_", "message_", "n_samples_"):
         np.testing.assert_equal(getattr(alone, name), getattr(clustered, name))
-    assert alone.path().equals(clustered.path())
+    assert alone.path().to_frame().equals(clustered.path().to_frame())
 
 
 @pytest.mark.parametrize("kind", ["equal", "unequal", "harder"])
@@ -84,7 +84,7 @@ def test_bounds_of_a_path_hold(kind):
     for _ in range(60):
         policy = AcceptPolicy(0.5, grid=grid, max_cluster_size=size, confidence=0.9)
         score, accuracy, clusters = draw(kind, 100, rng)
-        path = policy.fit(score, accuracy, clusters=clusters).path()
+        path = policy.fit(score, accuracy, clusters=clusters).path().to_frame()
         failed += any(path["bound"] > path["threshold"].map(true))
         gaps.append(true[0.0] - path["bound"].iloc[-1])
     assert failed <= binom.ppf(0.999, 60, 0.1)
@@ -100,7 +100,7 @@ def test_a_target_below_the_mean_is_reached():
     assert policies[0].reached_
     said = "n = 4,000 in 200 clusters, which count with up to 20 rows"
     assert said in policies[0].message_
-    assert policies[0].path()["threshold"].tolist() == [k / 10 for k in range(9, -1, -1)]
+    assert policies[0].path().threshold.tolist() == [k / 10 for k in range(9, -1, -1)]
 
 
 def test_large_clusters_count_with_some_random_rows():
@@ -141,9 +141,9 @@ def test_groups_and_clusters_together():
     rng = np.random.default_rng(0)
     score, accuracy, clusters = draw("equal", 100, rng)
     groups = np.where(rng.uniform(size=2000) < 0.5, "a", "b")
-    policy = AcceptPolicy(0.6, max_cluster_size=10)
+    policy = ls.ByGroup(AcceptPolicy(0.6, max_cluster_size=10))
     policy.fit(score, accuracy, groups, clusters=clusters)
-    for name, part in policy.policies_.items():
+    for name, part in policy.parts_.items():
         own = groups == name
         alone = AcceptPolicy(0.6, max_cluster_size=10)
         alone.fit(score[own], accuracy[own], clusters=clusters[own])
@@ -166,8 +166,9 @@ def test_regions_use_one_row_of_each_cluster(score):
     by_row = ls.LabelsetRegion(0.8, score=score).fit(dist, Y)
     assert every.threshold_ == by_row.threshold_
     groups = np.where(clusters % 2, "a", "b")
-    by_group = ls.LabelsetRegion(0.8, score=score).fit(dist, Y, groups, clusters=clusters)
-    assert [part.n_samples_ for part in by_group.regions_.values()] == [30, 30]
+    by_group = ls.ByGroup(ls.LabelsetRegion(0.8, score=score))
+    by_group.fit(dist, Y, groups, clusters=clusters)
+    assert [part.n_samples_ for part in by_group.parts_.values()] == [30, 30]
 
 
 def test_students_test_of_clusters_needs_no_bound_on_their_size():

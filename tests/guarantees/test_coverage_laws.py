@@ -113,7 +113,9 @@ def test_each_group_has_its_law():
         some = slice(i * SIZE, (i + 2) * SIZE)
         mine, truth, names = dist[some], Y[some], groups[some]
         first = np.arange(2 * SIZE) < 2 * N_LABELLED
-        region = ls.LabelsetRegion(COVERAGE).fit(mine[first], truth[first], names[first])
+        region = ls.ByGroup(ls.LabelsetRegion(COVERAGE)).fit(
+            mine[first], truth[first], names[first]
+        )
         inside = region.predict(mine[~first], names[~first]).contains(truth[~first])
         for name in by_group:
             by_group[name].append(inside[names[~first] == name].sum())

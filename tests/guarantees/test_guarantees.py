@@ -184,7 +184,7 @@ def test_all_bounds_of_a_path_hold_at_once(outcome, digits, grid):
         if outcome == "bounded":
             value = (value + 0.8 - 0.6 * score) / 2
         policy = AcceptPolicy(0.9, confidence=level, outcome=outcome, grid=grid)
-        path = policy.fit(score, value).path()
+        path = policy.fit(score, value).path().to_frame()
         true = means[everything.searchsorted(path["threshold"])]
         n_failed += bool((path["bound"].to_numpy() > true).any())
         gaps.append(true[-1] - path["bound"].iloc[-1])
@@ -202,8 +202,9 @@ def test_the_target_holds_in_each_group():
         score, groups = rng.uniform(size=2000), rng.choice(["easy", "hard"], size=2000)
         chance = np.where(groups == "easy", chances["easy"](score), chances["hard"](score))
         value = (rng.uniform(size=2000) < chance).astype(float)
-        policy = AcceptPolicy(target, confidence=level, outcome="binary").fit(score, value, groups)
-        for name, part in policy.policies_.items():
+        policy = AcceptPolicy(target, confidence=level, outcome="binary")
+        policy = ls.ByGroup(policy).fit(score, value, groups)
+        for name, part in policy.parts_.items():
             threshold = part.threshold_
             if threshold < np.inf:
                 accepted = np.linspace(threshold, 1, 1000)

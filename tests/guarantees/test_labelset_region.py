@@ -202,25 +202,26 @@ def test_groups_have_thresholds_of_their_own():
     Y = dist.sample(1, 0)[:, 0]
     Y[200:] = rng.integers(0, 2, (200, 3))
     groups = np.repeat(["known", "new"], 200)
-    region = ls.LabelsetRegion(coverage=0.8).fit(dist, Y, groups)
-    assert list(region.regions_) == ["known", "new"]
+    region = ls.ByGroup(ls.LabelsetRegion(coverage=0.8)).fit(dist, Y, groups)
+    assert list(region.parts_) == ["known", "new"]
     assert region.n_samples_ == 400
-    assert not hasattr(region, "threshold_")
     for name in ("known", "new"):
         rows = groups == name
         alone = ls.LabelsetRegion(coverage=0.8).fit(dist[rows], Y[rows])
-        assert region.regions_[name].threshold_ == alone.threshold_
+        assert region.parts_[name].threshold_ == alone.threshold_
         assert f"Group {name!r}: {alone.message_}" in str(region)
         assert_array_equal(
-            region.regions_[name].predict(dist[rows]).values, alone.predict(dist[rows]).values
+            region.parts_[name].predict(dist[rows]).values, alone.predict(dist[rows]).values
         )
         assert_array_equal(
             region.predict(dist, groups).values[rows], alone.predict(dist[rows]).values
         )
     mixed = region.predict(dist, pd.Series(groups[::-1], index=range(399, -1, -1)))
     assert_array_equal(mixed.values, region.predict(dist, groups[::-1]).values)
-    with pytest.raises(ls.InputError, match="`groups`"):
-        region.predict(dist)
+    wide = region.predict(dist, groups, coverage=0.95)
+    assert_array_equal(wide.values[rows], alone.predict(dist[rows], coverage=0.95).values)
+    with pytest.raises(ls.InputError, match="coverage"):
+        region.predict(dist, groups, coverage=2)
     with pytest.raises(ls.InputError, match="`fit`"):
         region.predict(dist, np.full(400, "x"))
     with pytest.raises(ls.InputError, match="entry"):
@@ -236,8 +237,8 @@ def test_rows_and_labels_keep_their_names():
     assert answer.certain == [("cat", "dog")] * 6
     assert list(answer.to_frame().index) == list("abcdef")
     groups = pd.Series(list("xxyyxx"), index[::-1])
-    by_group = ls.LabelsetRegion(coverage=0.5).fit(dist, Y, groups)
-    x, y = (by_group.regions_[name] for name in "xy")
+    by_group = ls.ByGroup(ls.LabelsetRegion(coverage=0.5)).fit(dist, Y, groups)
+    x, y = (by_group.parts_[name] for name in "xy")
     assert (x.n_samples_, y.n_samples_) == (4, 2)
     assert x.threshold_ > y.threshold_  # the one without dog is in y
     with pytest.raises(ls.InputError, match="region"):

@@ -138,8 +138,7 @@ def test_says_when_too_few_have_such_scores():
 def test_a_path_is_that_of_the_loop(pairs, grid):
     policy = AcceptPolicy(0.8, outcome="binary", grid=grid).fit(*zip(*pairs, strict=True))
     expected = oracles.accept_path(pairs, grid, 0.05)
-    np.testing.assert_allclose(policy.path(), expected, rtol=0, atol=1e-9)
-    assert policy.table().equals(policy.path())
+    np.testing.assert_allclose(policy.path().to_frame(), expected, rtol=0, atol=1e-9)
 
 
 def test_a_path_of_nothing():
@@ -151,17 +150,29 @@ def test_a_path_of_nothing():
 
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
 @pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"share": 0.3}])
-@pytest.mark.parametrize("groups", [None, np.arange(3000) % 2])
 @pytest.mark.parametrize("grid", [[0.2, 0.7, 0.9], np.array([0.2, 0.7, 0.9])])
-def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
-    policy = AcceptPolicy(**settings, outcome="binary", grid=grid).fit(*scored, groups)
+def test_saved_and_loaded(scored, settings, grid, tmp_path):
+    policy = AcceptPolicy(**settings, outcome="binary", grid=grid).fit(*scored)
     policy.save(tmp_path / "policy.labelsure")
     loaded = ls.load(tmp_path / "policy.labelsure")
     for name, value in policy.get_params().items():
         np.testing.assert_array_equal(loaded.get_params()[name], value)
-    for name in ("share_", "message_") if groups is not None else ("threshold_", "share_"):
+    for name in ("threshold_", "share_", "message_"):
         assert getattr(loaded, name) == getattr(policy, name)
-    assert loaded.table().equals(policy.table())
+    assert loaded.path().to_frame().equals(policy.path().to_frame())
+    np.testing.assert_array_equal(loaded.accept(scored[0]), policy.accept(scored[0]))
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"share": 0.3}])
+def test_saved_and_loaded_by_group(scored, settings, tmp_path):
+    groups = np.arange(3000) % 2
+    policy = ls.ByGroup(AcceptPolicy(**settings, outcome="binary")).fit(*scored, groups)
+    policy.save(tmp_path / "policy.labelsure")
+    loaded = ls.load(tmp_path / "policy.labelsure")
+    assert loaded.estimator.get_params() == policy.estimator.get_params()
+    for name in ("share_", "message_", "n_samples_", "reached_"):
+        assert getattr(loaded, name) == getattr(policy, name)
     np.testing.assert_array_equal(
         loaded.accept(scored[0], groups), policy.accept(scored[0], groups)
     )
@@ -261,20 +272,18 @@ def test_the_bound_of_a_share_holds_with_ties():
 def test_each_group_has_the_policy_of_its_own_instances(scored):
     score, accuracy = scored
     groups = np.where(np.arange(3000) % 3 == 0, "small", "large")
-    policy = AcceptPolicy(0.7, outcome="binary").fit(score, accuracy, groups)
+    policy = ls.ByGroup(AcceptPolicy(0.7, outcome="binary")).fit(score, accuracy, groups)
     accepted = policy.accept(score, groups)
     n_accepted = 0
     for name in ("small", "large"):
         mine = groups == name
         alone = AcceptPolicy(0.7, outcome="binary").fit(score[mine], accuracy[mine])
-        assert policy.policies_[name].threshold_ == alone.threshold_
-        assert policy.policies_[name].bound_ == 0.7
+        assert policy.parts_[name].threshold_ == alone.threshold_
+        assert policy.parts_[name].bound_ == 0.7
         np.testing.assert_array_equal(accepted[mine], alone.accept(score[mine]))
         assert f"Group {name!r}: {alone.message_}" in str(policy)
         n_accepted += alone.accept(score[mine]).sum()
-        table = policy.path()
-        mine = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
-        assert mine.equals(alone.path())
+        assert policy.parts_[name].path().to_frame().equals(alone.path().to_frame())
     assert policy.share_ == pytest.approx(n_accepted / 3000)
     assert policy.reached_
 
@@ -285,11 +294,11 @@ def test_a_group_more_leaves_the_others_as_they_are():
     score = rng.uniform(size=900)
     accuracy = np.clip(score + rng.normal(0, 0.1, size=900), 0, 1)
     groups = np.array(["a", "b", "c"])[np.arange(900) % 3]
-    everything = AcceptPolicy(share=0.5).fit(score, accuracy, groups)
+    everything = ls.ByGroup(AcceptPolicy(share=0.5)).fit(score, accuracy, groups)
     some = groups != "c"
-    without = AcceptPolicy(share=0.5).fit(score[some], accuracy[some], groups[some])
+    without = ls.ByGroup(AcceptPolicy(share=0.5)).fit(score[some], accuracy[some], groups[some])
     for name in ("a", "b"):
-        mine, same = (policy.policies_[name] for policy in (everything, without))
+        mine, same = (policy.parts_[name] for policy in (everything, without))
         assert (mine.threshold_, mine.bound_) == (same.threshold_, same.bound_)
 
 
@@ -297,7 +306,7 @@ def test_a_group_more_leaves_the_others_as_they_are():
 def test_a_missing_group_is_no_group(missing):
     groups = np.array(["a", missing, "b"], dtype=object)
     with pytest.raises(InputError, match="group"):
-        AcceptPolicy(share=0.5).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
+        ls.ByGroup(AcceptPolicy(share=0.5)).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
 
 
 def test_a_message_in_other_words_is_loaded(scored, tmp_path):
@@ -313,7 +322,7 @@ def test_one_group_that_fails_is_said(scored):
     score, accuracy = scored
     groups = np.where(np.arange(3000) < 20, "few", "many")
     with pytest.warns(TargetWarning, match="Group"):
-        policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy, groups)
+        policy = ls.ByGroup(AcceptPolicy(0.8, outcome="binary")).fit(score, accuracy, groups)
     assert not policy.reached_
     assert not policy.accept(score[:20], groups[:20]).any()
     assert policy.accept(score[20:], groups[20:]).any()
@@ -333,13 +342,29 @@ def test_rows_sorted_by_score_are_shuffled():
     assert n_reached <= 4
 
 
-def test_groups_leave_nothing_of_a_fit_without(scored):
-    groups = np.arange(3000) % 2
-    policy = AcceptPolicy(0.7, outcome="binary").fit(*scored).fit(*scored, groups)
-    assert not hasattr(policy, "threshold_")
-    policy.fit(*scored)
-    assert policy.policies_ is None
-    assert policy.threshold_ == AcceptPolicy(0.7, outcome="binary").fit(*scored).threshold_
+def test_a_second_fit_has_the_groups_of_its_own_rows(scored):
+    policy = ls.ByGroup(AcceptPolicy(0.7, outcome="binary"))
+    policy.fit(*scored, np.arange(3000) % 3)
+    policy.fit(*scored, np.arange(3000) % 2)
+    assert list(policy.parts_) == ["0", "1"]
+    assert policy.n_samples_ == 3000
+    assert not hasattr(policy.estimator, "threshold_")
+
+
+def test_labels_are_accepted_by_group():
+    policy = ls.ByGroup(AcceptPolicy(share=0.5))
+    score, groups = np.tile([0.9, 0.2, 0.4, 0.1], 25), np.tile(["a", "a", "b", "b"], 25)
+    policy.fit(score, np.ones(100), groups)
+    answers = ls.PartialLabelsets([[1, -1], [1, 0], [0, 0]])
+    accepted = policy.accept_labels([0.9, 0.3, 0.5], answers, ["a", "a", "b"])
+    assert accepted.values.tolist() == [[1, -1], [-1, -1], [0, 0]]
+    with pytest.raises(InputError, match="one entry"):
+        policy.accept_labels([0.9], answers, ["a"])
+
+
+def test_groups_need_an_estimator_with_thresholds():
+    with pytest.raises(InputError, match="`estimator` must be an AcceptPolicy or a LabelsetRegion"):
+        ls.ByGroup(ls.LabelThresholds()).fit([0.1], [1], ["a"])
 
 
 @given(st.integers(1, 300), st.integers(1, 200))

@@ -226,7 +226,7 @@ BESIDE = {
     ),
     "AccuracyEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
     "AccuracyEstimator.estimate_labels": lambda Y, named: (
-        given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
+        given_estimator(named).estimate_labels(dist_of(named), Y).to_frame().to_numpy()
     ),
     "ScoreTable.from_distribution": [
         lambda Y, named: ls.ScoreTable.from_distribution(dist_of(named), Y).accuracy("f1", 1.0),
@@ -240,6 +240,12 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
+    "ByGroup.fit": lambda Y, named: (
+        ls.ByGroup(ls.LabelsetRegion(0.8))
+        .fit(dist_of(named), Y, np.full(len(dist_of(named)), "a"))
+        .parts_["a"]
+        .threshold_
+    ),
     "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).threshold_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
@@ -280,7 +286,7 @@ BESIDE = {
         judging(named).assess(scores(named), Y_pred=Y).accuracy
     ),
     "AccuracyAwareClassifier.estimate_labels": lambda Y, named: (
-        judging(named).estimate_labels(scores(named), Y_pred=Y)["n_predicted"].to_numpy()
+        judging(named).estimate_labels(scores(named), Y_pred=Y).to_frame()["n_predicted"].to_numpy()
     ),
     "AccuracyAwareClassifier.predict_accuracy": lambda Y, named: judging(named).predict_accuracy(
         scores(named), Y_pred=Y

@@ -133,7 +133,7 @@ def test_clone_pickle_skops_and_search(fitted, data, tmp_path):
 
 def test_monitor_takes_it_with_features(fitted, data):
     X, _ = data
-    table = ls.monitor(fitted, X, chunk_size=300)
+    table = ls.monitor(fitted, X, chunk_size=300).to_frame()
     assert table["estimated"][0] == fitted.estimate(X[:300]).mean
     assert (table["alert"] == "none").all()
 

@@ -217,9 +217,9 @@ def test_sets_and_monitoring_need_no_settings(model):
     region = model.predict_region(X[NEW])
     assert 0.84 <= region.contains(Y[NEW]).mean() <= 0.97
     assert "certain" not in model.assess(X[NEW]).to_frame()
-    table = model.monitor([X[NEW], X[NEW] + 1])
+    table = model.monitor([X[NEW], X[NEW] + 1]).to_frame()
     assert table["alert"].tolist() == ["none", "inputs"]
-    pd.testing.assert_frame_equal(table, ls.monitor(model, [X[NEW], X[NEW] + 1]))
+    pd.testing.assert_frame_equal(table, ls.monitor(model, [X[NEW], X[NEW] + 1]).to_frame())
 
 
 def test_folds_refuse_what_needs_held_out_rows():

@@ -76,7 +76,7 @@ def test_the_slider_stops_at_the_policys_threshold_and_at_those_of_its_path(mode
     assert accept["stops"][str(own)]["holds"] == (
         "Guaranteed: predictions accepted here average at least 0.75 Jaccard (95% confidence)."
     )
-    path = model.policy_.path()
+    path = model.policy_.path().to_frame()
     held = {
         accept["thresholds"][int(place)]: stop["holds"]
         for place, stop in accept["stops"].items()
@@ -224,7 +224,7 @@ def test_labels_are_estimated_without_truth_as_estimate_labels_does(model, batch
     P, _ = batch
     labels = model.report(P).data["labels"]
     assert (labels["is_estimated"], labels["n_rows"]) == (True, 300)
-    table = model.estimate_labels(P)
+    table = model.estimate_labels(P).to_frame()
     for row in labels["rows"]:
         assert "actual_f1" not in row
         for measure, name, scale in (("prevalence", "n_true", 300), ("f1", "f1", 1)):
@@ -313,7 +313,7 @@ def test_reliability_is_that_of_the_batch_where_its_truth_is_known(model, batch)
     found = model.report(P, Y).data["reliability"]
     exact = ls.reliability(model.predict_accuracy(P), ls.accuracy(Y, model.predict(P), "jaccard"))
     assert found["error"] == pytest.approx(exact.expected_calibration_error)
-    assert [row["n_samples"] for row in found["rows"]] == exact.table["n_samples"].tolist()
+    assert [row["n_samples"] for row in found["rows"]] == exact.to_frame()["n_samples"].tolist()
     without = model.report(P).data["reliability"]
     assert "when the model was made" in without["source"]
     assert [row["n_samples"] for row in without["rows"]] == model.card_.calibration["n_samples"]

@@ -11,16 +11,16 @@ import pytest
 import labelsure as ls
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.estimation.monitoring import COLUMNS, MonitorTable
+from labelsure.estimation.monitoring import MonitoredChunk, MonitorResult
 from labelsure.tables.estimates import monitor_files
 
 NAMES = ["storm", "wet"]
 
 
-def make_table(alerts, labelled=0, bound=np.nan):
-    """Return a table of chunks with these alerts."""
-    rows = [
-        (
+def make_result(alerts, labelled=0, bound=np.nan):
+    """Return what was found in chunks with these alerts."""
+    chunks = [
+        MonitoredChunk(
             f"<b>{k}</b>",
             100,
             0.7,
@@ -38,9 +38,7 @@ def make_table(alerts, labelled=0, bound=np.nan):
         )
         for k, kind in enumerate(alerts)
     ]
-    table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS))
-    table.attrs = {"quantity": "mean F1", "level": 0.95, "error": 0.05, "limit": ""}
-    return table
+    return MonitorResult(tuple(chunks), "mean F1", 0.95, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -56,29 +54,37 @@ def make_table(alerts, labelled=0, bound=np.nan):
     ],
 )  # fmt: skip
 def test_one_line_says_what_to_do(alerts, labelled, first, second):
-    table = make_table(alerts, labelled, 0.72)
-    page = table.report()
+    result = make_result(alerts, labelled, 0.72)
+    page = result.report()
     said = page.data["said"]
     assert said[0].startswith(first)
     assert " ".join(said[1:]).startswith(second)
     assert page.data["is_alarm"] == any(alert != "none" for alert in alerts)
     assert "<b>" not in page.html
-    assert str(table) == " ".join(said)
+    assert str(result) == " ".join(said)
 
 
 def test_every_number_of_the_table_is_on_the_page():
-    html = make_table(["none", "accuracy"], 9, 0.72).report().html
+    html = make_result(["none", "accuracy"], 9, 0.72).report().html
     for text in ("0.700", "0.600", "0.65", "0.720", "Shannon entropy (SE), P(wet)", "5%"):
         assert text in html
     assert html.count('class="alarm"') == 1
     assert not re.search(r"https?://", html)
 
 
-def test_a_part_of_the_table_is_a_plain_frame():
-    table = make_table(["none"] * 9)
-    assert type(table[["chunk", "alert"]]) is pd.DataFrame
-    assert "No alarm in 9 chunks." in table._repr_html_()
-    assert table._repr_html_().count("<tr") < 10
+def test_a_table_has_a_row_for_each_chunk():
+    result = make_result(["none", "inputs"] * 5)
+    table = result.to_frame()
+    assert type(table) is pd.DataFrame
+    assert table["alert"].tolist() == [chunk.alert for chunk in result.chunks]
+    assert [chunk.name for chunk in result.alarms] == [
+        "<b>1</b>",
+        *(f"<b>{k}</b>" for k in (3, 5, 7, 9)),
+    ]
+    assert "first in chunk &lt;b&gt;1" in result._repr_html_()
+    assert result._repr_html_().count("<tr") < 10
+    assert make_result([]).to_frame().columns.tolist() == table.columns.tolist()
+    assert repr(result) == repr(table)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +116,7 @@ def test_weeks_begin_on_monday_and_labels_find_their_rows(stream):
         truth=folder / "truth.csv",
         drawn=0.3,
         **settings,
-    )
+    ).to_frame()
     assert table["chunk"].tolist() == ["2026-03-02", "2026-03-09", "2026-03-16", "2026-03-23"]
     begin = pd.to_datetime(new["at"]).dt.to_period("W-SUN").dt.start_time  # ends on Sundays
     chunks, labels = {}, {}
@@ -121,7 +127,7 @@ def test_weeks_begin_on_monday_and_labels_find_their_rows(stream):
         places = rows["id"].reset_index(drop=True)
         found = [int(np.flatnonzero(places == one)[0]) for one in own["id"]]
         labels[name] = (np.array(found), own[NAMES].to_numpy(), 0.3)
-    expected = model.monitor(chunks, labels=labels)
+    expected = model.monitor(chunks, labels=labels).to_frame()
     same = ["chunk", "n_samples", "estimated", "p_value", "n_labelled", "bound", "alert"]
     pd.testing.assert_frame_equal(table[same], expected[same])
 
@@ -175,7 +181,7 @@ def test_nobody_is_kept_out(browser, axe, artefacts, tmp_path, scheme, width):
         color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
     )
     opened = context.new_page()
-    page = make_table(["none"] * 30 + ["inputs"], 9, 0.72).report()
+    page = make_result(["none"] * 30 + ["inputs"], 9, 0.72).report()
     opened.goto(page.save(tmp_path / "monitor.html").as_uri())
     opened.evaluate(axe)
     found = opened.evaluate("axe.run()")["violations"]

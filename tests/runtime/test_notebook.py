@@ -123,7 +123,9 @@ THINGS = {
         r"Accept scores .* threshold share bound n_samples 0.\d+ .* 0.400 \d+",
     ),
     "policy by group": (
-        lambda: ls.AcceptPolicy(0.4).fit(np.ones(90), np.ones(90), ["<a>", "b", "b"] * 30),
+        lambda: ls.ByGroup(ls.AcceptPolicy(0.4)).fit(
+            np.ones(90), np.ones(90), ["<a>", "b", "b"] * 30
+        ),
         "(?s)Group '<a>': .*Group 'b': ",
     ),
     "unfitted policy": (lambda: ls.AcceptPolicy(0.4), r"AcceptPolicy\(target=0.4\)"),

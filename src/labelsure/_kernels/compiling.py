@@ -131,7 +131,7 @@ def _compile_lazily(function: Callable[..., Any], options: dict[str, Any]) -> An
 _LOADING = threading.RLock()
 
 
-def inner(function: Callable[..., Any]) -> Any:
+def inner(function: Callable[..., object]) -> Any:
     """Compile a function that only kernels call.
 
     It is stored with the kernels that call it, and Python cannot call it: both save time when they
@@ -140,12 +140,12 @@ def inner(function: Callable[..., Any]) -> Any:
     return Compiled(function, **_INNER)
 
 
-def fast_inner(function: Callable[..., Any]) -> Any:
+def fast_inner(function: Callable[..., object]) -> Any:
     """Compile a function with sums that only kernels call."""
     return Compiled(function, **_INNER, **_SUMS)
 
 
-def fast_inlined(function: Callable[..., Any]) -> Any:
+def fast_inlined(function: Callable[..., object]) -> Any:
     """Make a function with sums a part of each fast kernel that calls it.
 
     For short ones with many arrays, which take longer to hand over than to work with.
@@ -158,7 +158,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     return Compiled(function, **_KERNEL)
 
 
-def fast_kernel(function: Callable[..., Any]) -> Any:
+def fast_kernel(function: Callable[..., object]) -> Any:
     """Compile a kernel with fastmath {reassoc, contract, nsz}, or take it from the disk."""
     return Compiled(function, **_KERNEL, **_SUMS)
 

@@ -79,7 +79,7 @@ def for_rows(kernel: Callable[..., None], n_rows: int, *inputs: Any, into: Seque
     map_rows(lambda start, stop: kernel(start, stop, *arguments), n_rows)
 
 
-def as_input(value: Any) -> Any:
+def as_input(value: object) -> Any:
     """Return what a kernel reads, its arrays in one piece and read-only.
 
     Numba compiles anew for arrays that have gaps, and for those that may not be written to. So all

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
 
 from labelsure.errors import InputError, unknown_name
 
 
 def read_number(
-    value: Any,
+    value: object,
     name: str,
     low: float = -math.inf,
     high: float = math.inf,
@@ -44,7 +43,7 @@ def read_number(
 
 
 def read_whole_number(
-    value: Any, name: str, least: int = 1, most: int | None = None, *, hint: str = ""
+    value: object, name: str, least: int = 1, most: int | None = None, *, hint: str = ""
 ) -> int:
     """Return a whole number from `least` to `most`.
 
@@ -63,7 +62,7 @@ def read_whole_number(
     )
 
 
-def read_choice(value: Any, name: str, known: Iterable[str]) -> str:
+def read_choice(value: object, name: str, known: Iterable[str]) -> str:
     """Return one of the known names.
 
     Examples

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,27 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+class ColumnResult:
+    """A frozen dataclass whose arrays and tuples are the columns of a table."""
+
+    _index: ClassVar[str | None] = None
+    """The field that names the rows."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a column for each array."""
+        import pandas as pd
+
+        values = {n: v for n, v in vars(self).items() if isinstance(v, (np.ndarray, tuple))}
+        index = values.pop(self._index) if self._index else None
+        return pd.DataFrame(values, None if index is None else pd.Index(index, name=self._index))
+
+    def __repr__(self) -> str:
+        return repr(self.to_frame())
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), self.to_frame())
+
+
 class ShownBySentence:
     """What was fitted, and says in a sentence, `message_`, what was found."""
 
@@ -70,6 +93,6 @@ class ShownBySentence:
             return make_html(str(self))
         return make_html(str(self), pd.DataFrame(found, [""]))
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         # scikit-learn's would show the parameters only.
         return {"text/plain": str(self), "text/html": self._repr_html_()}

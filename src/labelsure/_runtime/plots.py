@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, LabelsetsLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def series_style(number: int) -> dict[str, Any]:
 def draw_interval_series(
     ax: Axes,
     x: Any,
-    y: Any,
+    y: LabelsetsLike,
     interval: tuple[Any, Any],
     *,
     style: dict[str, Any],

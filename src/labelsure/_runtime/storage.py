@@ -42,7 +42,7 @@ def expand_path(path: AnyPath) -> Path:
         ) from error
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write to a temporary file beside the path, and rename it once it is whole and on disk."""
     writer = f"{os.getpid()}-{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
@@ -73,7 +73,7 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or is_open_already
 
 
-def write_output(path: Path, write: Callable[[Path], Any]) -> None:
+def write_output(path: Path, write: Callable[[Path], object]) -> None:
     """Write a whole file to where a link leads, or into a device or pipe."""
     if is_stream(path):
         with TemporaryDirectory() as folder:
@@ -435,7 +435,7 @@ class FinishedOutput:
             "replace a file."
         )
 
-    def note(self, found: Mapping[str, Any]) -> None:
+    def note(self, found: Mapping[str, object]) -> None:
         """Note that the file is finished."""
         if not is_stream(self.path):
             noted = {"output": self._state(), "made_from": self._made_from, "found": dict(found)}
@@ -472,7 +472,7 @@ def describe_file_state(name: str) -> list[Any]:
     return [hide_secrets(name), found.size, found.mtime_ns]
 
 
-def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
+def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
     """Return the states of files and of those in folders."""
     paths = [expand_path(given) for given in inputs]
     inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)

@@ -22,11 +22,22 @@ Labelsets = NDArray[np.int8]
 Rows = slice | Indices
 """What picks some instances of a batch."""
 
-Names = Iterable[Any] | None
+Names = Iterable[object] | None
 """Names of labels as users give them; None where labels have none."""
 
 LabelNames = tuple[str, ...] | None
 """Names of labels as the library keeps them; None where labels have none."""
+
+FeaturesLike = Any
+"""X as users pass it: an array, a DataFrame, a scipy sparse matrix, a list of dicts, a list of
+texts, or whatever the wrapped estimator takes."""
+
+LabelsetsLike = Any
+"""Labelsets as users pass them, read by `labelsets`: zeros and ones, a DataFrame, lists of names,
+sparse rows, `Decisions`, or one class for each instance."""
+
+Estimator = Any
+"""An estimator with the methods of scikit-learn, which has no types."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 AnyPath = str | PathLike[str]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -11,7 +9,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure._runtime.typing import Names
+from labelsure._runtime.typing import Estimator, FeaturesLike, Names
 from labelsure.classifiers._base_learners import (
     expand_chain,
     is_search,
@@ -38,7 +36,7 @@ their `predict_proba`; where they were trained on scores, a lower one."""
 
 
 def as_distribution(
-    source: Any, X: Any = None, *, kind: str | None = None, label_names: Names = None
+    source: object, X: FeaturesLike = None, *, kind: str | None = None, label_names: Names = None
 ) -> LabelsetDistribution:
     """Wrap a fitted model and its instances, or predicted probabilities, as distributions.
 
@@ -132,7 +130,7 @@ def as_distribution(
     return dist if index is None or dist.index is not None else dist._with_index(index)
 
 
-def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
+def _unwrap(model: Estimator, X: FeaturesLike) -> tuple[Estimator, FeaturesLike]:
     """Return what pipelines, searches and frozen estimators hold, and the instances it gets."""
     while True:
         if is_search(model):
@@ -151,7 +149,9 @@ def _unwrap(model: Any, X: Any) -> tuple[Any, Any]:
             return model, X
 
 
-def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
+def _from_model(
+    model: Estimator, X: FeaturesLike, kind: str | None, label_names: Names
+) -> LabelsetDistribution:
     """Read models that hold more than `predict_proba` says, and all others by that."""
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
@@ -178,7 +178,7 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
 
 
 def _from_chain(
-    model: ClassifierChain, X: Any, label_names: Names
+    model: ClassifierChain, X: FeaturesLike, label_names: Names
 ) -> ChainMixture | IndependentLabels:
     check_is_fitted(model)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
@@ -201,7 +201,7 @@ def _from_chain(
     return dist
 
 
-def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
+def _forest_votes(model: Estimator, X: FeaturesLike, label_names: Names) -> LabelsetTable:
     classes = [model.classes_] if model.n_outputs_ == 1 else model.classes_
     if model.n_outputs_ == 1 and len(model.classes_) > 2:
         raise fitted_on_vector(model, len(model.classes_))
@@ -220,7 +220,7 @@ def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
     return dist
 
 
-def without_probabilities(model: Any, name: str = "`source`") -> InputError:
+def without_probabilities(model: Estimator, name: str = "`source`") -> InputError:
     """Build the error for a model, function or network that has no `predict_proba`."""
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
     kind = getattr(learner, "__name__", type(learner).__name__)

@@ -34,7 +34,14 @@ from sklearn.utils.validation import has_fit_parameter
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import (
+    Estimator,
+    Floats,
+    Indices,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+)
 from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._probabilities import clip_certain
 from labelsure.errors import InputError
@@ -49,7 +56,7 @@ PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are roun
 MAX_SEED = np.iinfo(np.int32).max
 
 
-def check_learner(estimator: Any) -> Any:
+def check_learner(estimator: Estimator) -> Estimator:
     """Return the base learner to clone: logistic regression for None."""
     if estimator is None:
         return LogisticRegression(max_iter=MAX_ITERATIONS)
@@ -70,7 +77,7 @@ def check_learner(estimator: Any) -> Any:
 _FOR_ALL_LABELS = (ClassifierChain, FrozenEstimator, MultiOutputClassifier, OneVsRestClassifier)
 
 
-def _check_for_one_label(estimator: Any) -> None:
+def _check_for_one_label(estimator: Estimator) -> None:
     """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
     if isinstance(estimator, Pipeline):
         _check_for_one_label(estimator.steps[-1][1])
@@ -84,7 +91,7 @@ def _check_for_one_label(estimator: Any) -> None:
         )
 
 
-def is_search(model: Any) -> bool:
+def is_search(model: Estimator) -> bool:
     """Whether a model is a search over parameters, such as `GridSearchCV`, of any library."""
     return hasattr(model, "refit") and hasattr(model, "error_score")
 
@@ -99,7 +106,7 @@ def append_labels(X: Features, labels: Labelsets) -> Features:
 
 
 def fit_learners(
-    estimator: Any,
+    estimator: Estimator,
     X: Features,
     Y: Labelsets,
     sample_weight: Floats | None,
@@ -107,7 +114,7 @@ def fit_learners(
     parents: Sequence[Sequence[int]],
     generator: np.random.RandomState,
     n_jobs: int | None,
-) -> tuple[list[Any], LinearWeights | None]:
+) -> tuple[list[Estimator], LinearWeights | None]:
     """Return a fitted learner of the label at each position, and their weights if all are linear.
 
     Its features are X and the labels at the positions of its parents. These are true labels, so
@@ -128,16 +135,25 @@ def fit_learners(
 
 
 def _fit_learner(
-    estimator: Any, X: Features, y: Labelsets, above: Labelsets, weights: Floats | None, seed: int
-) -> Any:
+    estimator: Estimator,
+    X: Features,
+    y: Labelsets,
+    above: Labelsets,
+    weights: Floats | None,
+    seed: int,
+) -> Estimator:
     if y.min() == y.max():
         return fit_smoothed_prior(y, X.shape[1] + above.shape[1], weights)
     return fit_clone(estimator, append_labels(X, above), y.astype(np.int64), weights, seed)
 
 
 def fit_clone(
-    estimator: Any, X: Features, y: NDArray[Any], sample_weight: Floats | None, seed: int
-) -> Any:
+    estimator: Estimator,
+    X: Features,
+    y: NDArray[np.generic],
+    sample_weight: Floats | None,
+    seed: int,
+) -> Estimator:
     """Return a clone of the learner, fitted; its random states that are not set get a seed."""
     learner = clone(estimator)
     unset = [
@@ -170,7 +186,9 @@ def fit_smoothed_prior(
 
 
 @contextmanager
-def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Iterator[None]:
+def name_missing_classes(
+    estimator: Estimator, Y: LabelsetsLike, label_names: LabelNames
+) -> Iterator[None]:
     """Name the labels that have one value in Y where an estimator cannot be fitted to it."""
     try:
         yield
@@ -188,7 +206,7 @@ def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Ite
         ) from error
 
 
-def positive_probability(learner: Any, features: Features) -> Floats:
+def positive_probability(learner: Estimator, features: Features) -> Floats:
     """Return P(label = 1) by the learner's own `predict_proba`, (n,)."""
     return read_positive_column(learner.predict_proba(features), learner.classes_)
 
@@ -210,7 +228,7 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
     return np.clip(columns[:, known.index(1)].astype(np.float64), 0.0, 1.0)
 
 
-def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
+def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label: int) -> list[int]:
     """Return the classes of two columns that sum to one, where the learner reports one class.
 
     Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
@@ -227,7 +245,7 @@ def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> 
     )
 
 
-def find_weight_argument(estimator: Any) -> str | None:
+def find_weight_argument(estimator: Estimator) -> str | None:
     """Return the argument of `fit` that takes sample weights; None where there is none.
 
     A pipeline hands them to its last step, or where metadata routing says.
@@ -243,7 +261,7 @@ def find_weight_argument(estimator: Any) -> str | None:
     return None if inner is None else f"{name}__{inner}"
 
 
-def check_takes_weights(estimator: Any) -> None:
+def check_takes_weights(estimator: Estimator) -> None:
     """Refuse sample weights that a learner, or the base learner of a classifier, cannot use."""
     if hasattr(estimator, "check_takes_weights"):
         estimator.check_takes_weights()
@@ -271,7 +289,7 @@ def _predict_next(
 
 
 def read_linear_weights(
-    learners: Sequence[Any], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
+    learners: Sequence[object], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
 ) -> LinearWeights | None:
     """Return the weights of learners that are all linear, None for any other.
 
@@ -330,7 +348,7 @@ class LinearForm:
         )
 
 
-def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
+def read_linear_form(learner: Estimator, probes: Features) -> LinearForm | None:
     """Return the learner's linear form, None if it has none or its probabilities differ from it."""
     form = _read_form(learner)
     if form is None or form.weights.shape != (probes.shape[1],):
@@ -340,7 +358,7 @@ def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
     return form if (difference <= TOLERANCE).all() else None
 
 
-def _read_form(learner: Any) -> LinearForm | None:
+def _read_form(learner: Estimator) -> LinearForm | None:
     """Return the linear form by a learner's attributes; None where there is none."""
     if isinstance(learner, Pipeline):
         form = _read_form(learner[-1])
@@ -373,7 +391,7 @@ def _read_affine(step: Any) -> tuple[Floats | float, Floats | float] | None:
     return None
 
 
-def _read_coefficients(learner: Any) -> LinearForm | None:
+def _read_coefficients(learner: Estimator) -> LinearForm | None:
     coefficients = learner.coef_
     if hasattr(coefficients, "toarray"):  # after `sparsify`
         coefficients = coefficients.toarray()

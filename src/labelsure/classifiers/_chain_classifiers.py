@@ -19,7 +19,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
@@ -89,14 +89,14 @@ class BinaryRelevance(LabelsetClassifier):
     """
 
     def __init__(
-        self, estimator: Any = None, *, n_jobs: int | None = None, random_state: Any = None
+        self, estimator: Estimator = None, *, n_jobs: int | None = None, random_state: Any = None
     ) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator, n_labels = make_random_state(self.random_state), Y.shape[1]
         self.estimators_, self._linear_weights = fit_learners(
@@ -171,7 +171,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         *,
         order: Any = None,
         n_jobs: int | None = None,
@@ -183,7 +183,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         self.random_state = random_state
 
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator = make_random_state(self.random_state)
         self.order_ = self._order(Y.shape[1], generator)
@@ -261,7 +261,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         *,
         n_chains: int = 10,
         bootstrap: bool = True,
@@ -278,7 +278,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
         return not self.bootstrap
 
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         read_whole_number(self.n_chains, "n_chains", most=_limits.MAX_CHAINS, hint="Ten is usual.")
         seeds = make_random_state(self.random_state).randint(MAX_SEED, size=self.n_chains)
@@ -294,7 +294,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
 
 def _fit_chain(
     ensemble: EnsembleOfClassifierChains,
-    learner: Any,
+    learner: Estimator,
     X: Features,
     Y: Labelsets,
     sample_weight: Floats | None,
@@ -313,7 +313,7 @@ def _fit_chain(
 
 
 def _bootstrap(
-    generator: np.random.RandomState, n_rows: int, sample_weight: Floats | None, learner: Any
+    generator: np.random.RandomState, n_rows: int, sample_weight: Floats | None, learner: Estimator
 ) -> tuple[Indices, Floats | None]:
     """Draw rows with replacement: each once with its count as weight, or as often as drawn.
 
@@ -465,7 +465,7 @@ class ClassifierTrellis(LabelsetClassifier):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         *,
         width: int | None = None,
         density: int = 1,
@@ -481,7 +481,7 @@ class ClassifierTrellis(LabelsetClassifier):
         self.random_state = random_state
 
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator = make_random_state(self.random_state)
         width = (

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, get_tags, indexable
 
-from labelsure._runtime.typing import LabelNames
+from labelsure._runtime.typing import Estimator, FeaturesLike, LabelNames, LabelsetsLike
 from labelsure.classifiers._base_learners import is_search
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_truth
@@ -20,7 +20,7 @@ from labelsure.labelsets.sparse import is_sparse
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
 
-def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
+def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) -> Any:
     """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame."""
     numbers = truth.labelsets.astype(np.int64)
     if truth.is_vector:
@@ -32,7 +32,9 @@ def shape_for_estimator(truth: Targets, X: Any, *, with_names: bool) -> Any:
     return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
 
-def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
+def read_instances(
+    X: FeaturesLike, y: LabelsetsLike, estimator: Estimator
+) -> tuple[object, Targets]:
     """Return X so that rows can be taken from it, and the labels read."""
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:
@@ -59,7 +61,7 @@ def read_instances(X: Any, y: Any, estimator: Any) -> tuple[Any, Targets]:
     return X, truth
 
 
-def lists_labels(estimator: Any, X: Any) -> bool:
+def lists_labels(estimator: Estimator, X: FeaturesLike) -> bool:
     """Whether X lists some of very many labels, too many for an array of their truth."""
     if not isinstance(innermost(estimator), PrecomputedProbabilities):
         return False
@@ -68,7 +70,7 @@ def lists_labels(estimator: Any, X: Any) -> bool:
     return is_sparse(X) or any(getattr(step, "is_sparse", False) for step in steps)
 
 
-def innermost(model: Any) -> Any:
+def innermost(model: Estimator) -> Estimator:
     """Return the model that a frozen one, a search or a pipeline ends in."""
     if isinstance(model, Pipeline):
         return innermost(model.steps[-1][1])
@@ -79,19 +81,19 @@ def innermost(model: Any) -> Any:
     return model
 
 
-def first_step(model: Any) -> Any:
+def first_step(model: Estimator) -> Estimator:
     """Return what takes the instances first: the first step of a pipeline, also of a frozen one."""
     model = model.estimator if isinstance(model, FrozenEstimator) else model
     return model.steps[0][1] if isinstance(model, Pipeline) else model
 
 
-def known_label_names(model: Any) -> LabelNames:
+def known_label_names(model: Estimator) -> LabelNames:
     """Return the label names of a fitted model that has some, None for others."""
     names: LabelNames = getattr(innermost(model), "label_names_", None)
     return names
 
 
-def is_prefit(estimator: Any) -> bool:
+def is_prefit(estimator: Estimator) -> bool:
     """Return whether nothing is trained here: the model is frozen, or X holds probabilities."""
     return isinstance(estimator, FrozenEstimator) or isinstance(
         innermost(estimator), PrecomputedProbabilities

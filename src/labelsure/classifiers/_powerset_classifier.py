@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Estimator, Floats, Indices, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -85,7 +85,7 @@ class LabelPowerset(LabelsetClassifier):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         *,
         share: float | None = None,
         n_jobs: int | None = None,
@@ -97,7 +97,7 @@ class LabelPowerset(LabelsetClassifier):
         self.random_state = random_state
 
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         share = None if self.share is None else read_number(self.share, "share", 0, 1, ends="(]")
         seed = int(make_random_state(self.random_state).randint(MAX_SEED))
@@ -114,8 +114,8 @@ class LabelPowerset(LabelsetClassifier):
 
 
 def _fit_classes(
-    learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
-) -> tuple[Labelsets, Any]:
+    learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
+) -> tuple[Labelsets, Estimator]:
     """Return the labelsets that occur, and a learner whose classes they are."""
     _, first, classes = np.unique(code_keys(Y), return_index=True, return_inverse=True)
     if len(first) == 1:
@@ -129,7 +129,11 @@ def _floor(Y: Labelsets, sample_weight: Floats | None) -> float:
 
 
 def _predict(
-    learner: Any, labelsets: Labelsets, floor: float, X: Features, label_names: LabelNames = None
+    learner: Estimator,
+    labelsets: Labelsets,
+    floor: float,
+    X: Features,
+    label_names: LabelNames = None,
 ) -> tuple[LabelsetTable, IndependentLabels]:
     """Return the probabilities of the classes, and independent labels with their marginals."""
     shares = np.asarray(learner.predict_proba(X), dtype=np.float64)
@@ -143,7 +147,7 @@ def _predict(
 
 
 def _choose_share(
-    learner: Any,
+    learner: Estimator,
     X: Features,
     Y: Labelsets,
     sample_weight: Floats | None,
@@ -163,7 +167,7 @@ def _choose_share(
 
 
 def _judge_fold(
-    learner: Any,
+    learner: Estimator,
     X: Features,
     Y: Labelsets,
     sample_weight: Floats | None,

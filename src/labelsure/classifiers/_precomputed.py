@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.arguments import read_choice
-from labelsure._runtime.typing import LabelNames, Names
+from labelsure._runtime.typing import FeaturesLike, LabelNames, LabelsetsLike, Names
 from labelsure.classifiers._predicted_probabilities import (
     KINDS,
     SCALES,
@@ -36,7 +36,7 @@ ANSWERS = "answers"  # the column of a table that lists answers beside a probabi
 HALF = 0.5  # of each of two sources, before their weights are fitted
 
 
-def _has_answers(X: Any) -> bool:
+def _has_answers(X: FeaturesLike) -> bool:
     """Whether X lists answers, alone or beside a column of probabilities for each label."""
     return are_answers(X) or (hasattr(X, "columns") and ANSWERS in X.columns)
 
@@ -118,7 +118,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         self.floor = floor
         self.unknown = unknown
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Check that X and y belong together and keep the names of the labels.
 
         Parameters
@@ -152,7 +152,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         self.label_names_ = truth.label_names
         return self
 
-    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+    def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return what X says as distributions.
 
         Parameters
@@ -163,7 +163,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         check_is_fitted(self)
         return self._distribution_of_checked(X)
 
-    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return what X says as distributions, after checking its shape and names."""
         X = self._tabulate(X, self.label_names_)
         array = self._check_shape(X)
@@ -187,7 +187,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
             order = from_codes(np.arange(2**self.n_labels_), self.n_labels_) @ (1 << order)
         return array[:, order] if is_sparse(array) else array[..., order]
 
-    def _check_shape(self, X: Any) -> Any:
+    def _check_shape(self, X: FeaturesLike) -> FeaturesLike:
         read_choice(self.kind, "kind", KINDS)
         read_choice(self.unknown, "value of `unknown`", ("refuse", "drop"))
         if self.kind == "votes" and _has_answers(X):
@@ -201,17 +201,17 @@ class PrecomputedProbabilities(LabelsetPredictor):
             )
         return array
 
-    def _tabulate(self, X: Any, label_names: Names) -> Any:
+    def _tabulate(self, X: FeaturesLike, label_names: Names) -> FeaturesLike:
         return tabulate_scores(X, label_names, self.kind, "X", self.floor)
 
-    def label_names_of(self, X: Any) -> LabelNames:
+    def label_names_of(self, X: FeaturesLike) -> LabelNames:
         """Return the names that X or the parameters give to the columns of X; None for none."""
         names = self._names_of_columns(self._tabulate(X, self.label_names))
         if names is not None or self.label_names is None:
             return names
         return tuple(str(label) for label in self.label_names)
 
-    def _names_of_columns(self, X: Any) -> LabelNames:
+    def _names_of_columns(self, X: FeaturesLike) -> LabelNames:
         """Return the labels that a DataFrame names, None where columns go by position."""
         names = names_in(X) if self.kind in SCALES or _has_answers(X) else None
         return None if names is None else tuple(name for name in names if name != ANSWERS)

@@ -16,7 +16,7 @@ from scipy.special import logit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice
-from labelsure._runtime.typing import Floats, Names
+from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Names
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.classifiers._probability_warnings import (
     ProbabilityWarning,
@@ -133,7 +133,7 @@ def _split_by_label(
 
 
 def _read_marginals(
-    parts: NDArray[Any] | list[NDArray[Any]], name: str, model: Any = None
+    parts: NDArray[Any] | list[NDArray[Any]], name: str, model: Estimator = None
 ) -> NDArray[Any]:
     """Return P(y_j = 1), (n, L), of an array of them or of each label's classes."""
     if not isinstance(parts, list):
@@ -153,7 +153,9 @@ def _read_marginals(
     return np.column_stack(found)
 
 
-def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> IndependentLabels:
+def wrap_model_probabilities(
+    model: Estimator, X: FeaturesLike, label_names: Names = None
+) -> IndependentLabels:
     """Return independent labels with the marginals that a model's `predict_proba` gives."""
     probabilities, name = model.predict_proba(X), "predict_proba(X)"
     label_names = None if label_names is None else tuple(label_names)
@@ -174,7 +176,7 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
     return dist
 
 
-def _predict_some(model: Any, X: Any) -> NDArray[Any] | None:
+def _predict_some(model: Estimator, X: FeaturesLike) -> NDArray[Any] | None:
     """Return what `predict` says of the first rows; None where it cannot be asked."""
     try:
         predicted = model.predict(take_rows(X, np.arange(min(count_rows(X), N_COMPARED))))
@@ -185,7 +187,7 @@ def _predict_some(model: Any, X: Any) -> NDArray[Any] | None:
 
 
 def _check_agrees_with_predict(
-    model: Any, predicted: NDArray[Any], dist: IndependentLabels
+    model: Estimator, predicted: NDArray[Any], dist: IndependentLabels
 ) -> None:
     """Warn of labels of which the model's own `predict` says the opposite of what was read."""
     p = dist[: len(predicted)].marginals()
@@ -205,7 +207,7 @@ def _check_agrees_with_predict(
         )
 
 
-def _classes_of_labels(model: Any, n_labels: int) -> Sequence[Any]:
+def _classes_of_labels(model: Estimator, n_labels: int) -> Sequence[Any]:
     """Return the classes of each label: 0 and 1 where the model does not report them."""
     classes = getattr(model, "classes_", None)
     if classes is None:
@@ -220,7 +222,7 @@ def _classes_of_labels(model: Any, n_labels: int) -> Sequence[Any]:
 
 
 def _columns_are_classes(
-    model: Any, probabilities: NDArray[Any], predicted: NDArray[Any] | None
+    model: Estimator, probabilities: NDArray[Any], predicted: NDArray[Any] | None
 ) -> bool:
     """Return whether the columns are the two classes of a vector, not labels.
 
@@ -253,7 +255,7 @@ def _columns_are_classes(
     return are_classes
 
 
-def fitted_on_vector(model: Any, n_classes: int) -> InputError:
+def fitted_on_vector(model: Estimator, n_classes: int) -> InputError:
     """Build the error for a model of classes of which each instance has one."""
     return InputError(
         f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "

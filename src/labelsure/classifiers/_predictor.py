@@ -14,7 +14,14 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure._runtime.typing import (
+    Estimator,
+    FeaturesLike,
+    Floats,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+)
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
@@ -46,7 +53,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     def _distribution_of_checked(self, X: Features) -> LabelsetDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
 
-    def _wrapped_estimator(self) -> Any:
+    def _wrapped_estimator(self) -> Estimator:
         """Return the estimator that gets X; where it is None, X may be sparse but not have NaN."""
         return None
 
@@ -54,7 +61,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """Return the labelset to predict for each instance: the most probable one."""
         return dist.mode()
 
-    def _check_training_data(self, X: Any, y: Any) -> tuple[Features, Labelsets]:
+    def _check_training_data(self, X: FeaturesLike, y: LabelsetsLike) -> tuple[Features, Labelsets]:
         """Return X and y as arrays, and keep what later calls need to know about them."""
         refuse_masked(X, "X")
         checked = validate_data(self, as_table(X), **self._requirements())
@@ -64,7 +71,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         self.n_labels_ = truth.labelsets.shape[1]
         return checked, truth.labelsets
 
-    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+    def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return P(Y|x) of each instance.
 
         Parameters
@@ -84,7 +91,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return self._distribution_of_checked(X)
         return self._distribution_of_checked(np.zeros((1, X.shape[1])))[:0]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: FeaturesLike) -> NDArray[Any]:
         """Return the predicted labelset of each instance.
 
         Parameters
@@ -101,7 +108,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return decisions.astype(self.classes_[0].dtype)
         return self.classes_[decisions[:, 0]]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: FeaturesLike) -> Floats:
         """Return the marginals of the distribution, P(y_j = 1).
 
         Parameters
@@ -120,7 +127,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Return the share of instances whose labelset is predicted exactly.
 
         Parameters
@@ -137,7 +144,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         is_right = ~differing_rows(align_truth(self.classes_, y, dist), self._decide(dist))
         return weighted_mean(is_right, sample_weight, dist)
 
-    def _requirements(self) -> dict[str, Any]:
+    def _requirements(self) -> dict[str, object]:
         """Return how scikit-learn should validate X.
 
         One type and layout of arrays, so that every route and every source of the same numbers
@@ -172,9 +179,9 @@ class LabelsetClassifier(LabelsetPredictor):
     `estimator` and, for what is fitted in parallel, `n_jobs`.
     """
 
-    estimator: Any
+    estimator: Estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Fit the base learners.
 
         Parameters
@@ -217,7 +224,7 @@ class LabelsetClassifier(LabelsetPredictor):
 
     @abstractmethod
     def _fit_clones(
-        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+        self, learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         """Fit clones of `learner`; everything is checked and no weight is 0."""
 
@@ -230,7 +237,7 @@ class LabelsetClassifier(LabelsetPredictor):
         """Whether base learners are fitted with the weights."""
         return True
 
-    def _wrapped_estimator(self) -> Any:
+    def _wrapped_estimator(self) -> Estimator:
         """Return the base learner; None stands for logistic regression."""
         return self.estimator
 
@@ -259,13 +266,13 @@ class Targets:
         return not isinstance(self.classes, list)
 
 
-def index_of_batch(X: Any, y: Any) -> Any:
+def index_of_batch(X: FeaturesLike, y: LabelsetsLike) -> Any:
     """Return the index of X, or that of y where X has none."""
     index = index_of(X)
     return index_of(y) if index is None else index
 
 
-def order_like(y: Any, X: Any) -> Any:
+def order_like(y: LabelsetsLike, X: FeaturesLike) -> LabelsetsLike:
     """Return y as a table or an array, with its rows in the order of X where both have an index."""
     order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
     y = as_table(y)
@@ -274,7 +281,7 @@ def order_like(y: Any, X: Any) -> Any:
     return y if order is None else take_rows(y, order)
 
 
-def is_vector(y: Any) -> bool:
+def is_vector(y: LabelsetsLike) -> bool:
     """Whether y has one value for each instance, not several labels."""
     if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
         return False
@@ -282,8 +289,8 @@ def is_vector(y: Any) -> bool:
 
 
 def read_truth(
-    y: Any,
-    X: Any,
+    y: LabelsetsLike,
+    X: FeaturesLike,
     *,
     label_names: LabelNames = None,
     settled: bool = False,
@@ -318,7 +325,9 @@ def read_truth(
     return Targets(rows, _classes_of_labelsets(dtype, rows.shape[1], sparse), names)
 
 
-def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str = "y") -> Labelsets:
+def align_truth(
+    classes: Classes, y: LabelsetsLike, dist: LabelsetDistribution, name: str = "y"
+) -> Labelsets:
     """Return the truth of new instances, (n, L), in the order of their labels and rows."""
     if isinstance(classes, list):
         return dist.align(y, name)
@@ -328,7 +337,7 @@ def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str 
     return rows if order is None else rows[order]
 
 
-def read_classes(y: Any, classes: NDArray[Any], name: str) -> Labelsets:
+def read_classes(y: LabelsetsLike, classes: NDArray[np.generic], name: str) -> Labelsets:
     """Return a vector of a model's two classes as labelsets of one label; refuse others."""
     import pandas as pd
 
@@ -358,7 +367,7 @@ def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> li
     return [np.array([0, 1], dtype=dtype)] * n_entries
 
 
-def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
+def _two_classes(y: NDArray[np.generic]) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise InputError(

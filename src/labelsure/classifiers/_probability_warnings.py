@@ -77,7 +77,7 @@ def _warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) 
     )
 
 
-def warn_of_likely_probabilities(logits: Any) -> None:
+def warn_of_likely_probabilities(logits: object) -> None:
     """Warn of logits that all lie within [0, 1], as those of no model do that has seen labels."""
     values = np.asarray(logits)
     if values.size >= N_LOGITS and values.min() >= 0 and values.max() <= 1:
@@ -100,6 +100,6 @@ def _warn_of_softmax(n_labels: int) -> None:
     )
 
 
-def rows_sum_to_one(probabilities: NDArray[Any]) -> bool:
+def rows_sum_to_one(probabilities: NDArray[np.generic]) -> bool:
     sums = probabilities.sum(axis=1, dtype=np.float64)
     return bool((np.abs(sums - 1) <= ROUNDING).all())

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._runtime.arguments import read_whole_number
-from labelsure._runtime.typing import Floats, Integers
+from labelsure._runtime.typing import Floats, Integers, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._probabilities import as_floats
 from labelsure.distributions._sparse_labels import listed_marginals
@@ -40,7 +40,7 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
     return np.argsort(order, axis=1) + 1
 
 
-def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
+def precision_at_k(scores: object, Y_true: LabelsetsLike, k: int) -> Floats:
     """Return the share of true labels among the first k of each instance, (n,).
 
     Of equal scores the first label comes first. A label that a sparse row does not list is no
@@ -72,7 +72,7 @@ def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
     return np.asarray((is_true * (labels != NOT_LISTED)).sum(axis=1) / k)
 
 
-def expected_precision_at_k(dist: Any, k: int) -> Floats:
+def expected_precision_at_k(dist: object, k: int) -> Floats:
     """Return the expected precision of the k most probable labels of each instance, (n,).
 
     It is the mean of their probabilities, for every kind of distribution: the expected number of
@@ -127,7 +127,7 @@ def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
     return labels, values
 
 
-def _read_scores(scores: Any) -> Any:
+def _read_scores(scores: object) -> Any:
     """Return an (n, L) array of numbers, or a CSR array in canonical form."""
     if isinstance(scores, LabelsetDistribution):
         return listed_marginals(scores)

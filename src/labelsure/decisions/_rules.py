@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._answers import (
     Best,
     Expected,
@@ -98,7 +98,11 @@ class Decisions(NamedLabelsets):
 
 
 def expected_accuracy(
-    dist: LabelsetDistribution, Y_pred: Any = None, *, metric: MetricLike, empty: float = 1.0
+    dist: LabelsetDistribution,
+    Y_pred: LabelsetsLike = None,
+    *,
+    metric: MetricLike,
+    empty: float = 1.0,
 ) -> Expected:
     """Compute the expected accuracy of labelsets under the classifier's own distribution.
 

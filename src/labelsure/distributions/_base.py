@@ -20,6 +20,7 @@ from labelsure._runtime.typing import (
     Indices,
     LabelNames,
     Labelsets,
+    LabelsetsLike,
     Names,
     RandomState,
     Rows,
@@ -169,7 +170,7 @@ class LabelsetDistribution(ABC):
         new._rules = self._rules
         return new
 
-    def align(self, Y: Any, name: str = "Y") -> Labelsets:
+    def align(self, Y: LabelsetsLike, name: str = "Y") -> Labelsets:
         """Return labelsets in the order of these labels and instances, or refuse them.
 
         Parameters
@@ -210,7 +211,7 @@ class LabelsetDistribution(ABC):
         """
         return self._marginals()
 
-    def log_prob(self, Y: Any) -> Floats:
+    def log_prob(self, Y: LabelsetsLike) -> Floats:
         """Return the log-probability of one labelset for each instance.
 
         Parameters
@@ -323,7 +324,9 @@ class LabelsetDistribution(ABC):
                 target[:] = some._sample(target.shape[1], generator)
         return draws
 
-    def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
+    def expected(
+        self, metric: MetricLike, Y_pred: LabelsetsLike, *, empty: float = 1.0
+    ) -> Expected:
         """Return the expected accuracy of given labelsets, with bounds.
 
         `labelsure.expected_accuracy` is the usual way to call it.
@@ -461,7 +464,7 @@ class LabelsetDistribution(ABC):
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape. A
     # kind needs `_take`, and `_log_prob` or `_probabilities`; all else has a default.
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         base = LabelsetDistribution
         if cls._log_prob is base._log_prob and cls._probabilities is base._probabilities:
@@ -597,7 +600,7 @@ class TemperedJoint(LabelsetDistribution):
         return temper_probabilities(self._source._probabilities(), self._temperature)
 
 
-def check_distribution(dist: Any) -> LabelsetDistribution:
+def check_distribution(dist: object) -> LabelsetDistribution:
     """Return the argument if it is a distribution over labelsets, or say how to make one."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(

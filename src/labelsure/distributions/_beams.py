@@ -7,7 +7,6 @@ of each chain, which is the beam of width 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +58,7 @@ def search_beams(chains: WeightedChains, n_best: int) -> Beam:
     return Beam(labelsets, np.take_along_axis(logs, order, axis=1), unseen)
 
 
-def keys_by_row(labelsets: Labelsets) -> NDArray[Any]:
+def keys_by_row(labelsets: Labelsets) -> NDArray[np.generic]:
     """Return keys of (n, k, L) labelsets that sort like their codes, (n, k)."""
     keys = code_keys(labelsets.reshape(-1, labelsets.shape[2]))
     return keys.reshape(labelsets.shape[:2])

@@ -7,10 +7,10 @@ distribution or draws (`Sampled`) follow, a block of instances at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from labelsure._kernels.threads import Progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.limits import cut_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Names, Rows
 from labelsure.distributions._answers import (
     Best,
     Expected,
@@ -140,7 +140,7 @@ class ChainMixture(LabelsetDistribution):
     def __init__(
         self,
         chains: Sequence[Chain],
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
         *,
         weights: ArrayLike | None = None,
         max_exact_labels: int | None = None,

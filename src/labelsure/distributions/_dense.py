@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels.threads import for_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Names, Rows
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense_block import DenseBlock, temper_probabilities
 from labelsure.distributions._probabilities import as_floats, check_row_sums
@@ -57,7 +57,7 @@ class DenseDistribution(LabelsetDistribution):
     def __init__(
         self,
         probabilities: Any,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
         *,
         normalise: bool = False,
         copy: bool = True,
@@ -77,7 +77,7 @@ class DenseDistribution(LabelsetDistribution):
         self._index = index_of(probabilities)
 
     @classmethod
-    def from_trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None = None) -> Self:
+    def from_trusted(cls, P: NDArray[Any], label_names: Names = None) -> Self:
         """Wrap rows that are known to be distributions, without a sweep to check them.
 
         Parameters

@@ -46,7 +46,7 @@ def has_dense_best(metric: Metric, n_labels: int) -> bool:
     return metric == JACCARD or by_pairs
 
 
-def temper_probabilities(P: NDArray[Any], temperature: float) -> Floats:
+def temper_probabilities(P: NDArray[np.generic], temperature: float) -> Floats:
     """Rows raised to 1 / temperature and normalised."""
     # Of the largest, so that no temperature leaves nothing but zeros.
     tempered = P / P.max(axis=1, keepdims=True).astype(np.float64)

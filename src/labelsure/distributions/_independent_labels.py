@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike, Mask, Names, Rows
 from labelsure.distributions._answers import (
     Best,
     Expected,
@@ -57,7 +57,7 @@ class Independent(LabelsetDistribution):
         """The labels as their closed forms need them."""
 
     @abstractmethod
-    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+    def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
         """Return the labels, and for each of them whether a labelset has it."""
 
     @abstractmethod
@@ -154,7 +154,7 @@ class IndependentLabels(Independent):
     array([0.72])
     """
 
-    def __init__(self, marginals: Any, label_names: Iterable[Any] | None = None) -> None:
+    def __init__(self, marginals: Any, label_names: Names = None) -> None:
         values, names = order_columns(marginals, label_names, "marginals")
         array = as_floats(values, "marginals")
         if array.ndim != 2 or array.shape[1] == 0:
@@ -168,7 +168,7 @@ class IndependentLabels(Independent):
         self._index = index_of(marginals)
 
     @classmethod
-    def from_logits(cls, logits: Any, label_names: Iterable[Any] | None = None) -> Self:
+    def from_logits(cls, logits: Any, label_names: Names = None) -> Self:
         """Make the distributions whose marginals have these logits.
 
         A marginal near 1 is rounded, its logit is not: log-probabilities, the runner-up and `top`
@@ -233,7 +233,7 @@ class IndependentLabels(Independent):
         uniforms = generator.random((len(self), size, self.n_labels))
         return (uniforms < self._p[:, np.newaxis, :]).astype(np.int8)
 
-    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+    def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
         return self.listed, Y.reshape(-1)
 
     @property

@@ -8,7 +8,7 @@ no other one does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def tabulate_modes(
 def make_table(
     dist: LabelsetDistribution,
     Y_pred: Labelsets,
-    known: Mapping[str, Any],
+    known: Mapping[str, object],
     *,
     k: int,
     probabilities: bool,
@@ -61,7 +61,7 @@ def make_table(
     n_top = check_shown(k, dist.n_labels)
     check_sep(sep, dist.label_names)
 
-    def named(labelsets: Labelsets) -> list[Any]:
+    def named(labelsets: Labelsets) -> list[object]:
         return name_rows(labelsets, dist.label_names, sep)
 
     columns = {"predicted": named(Y_pred), "probability": np.exp(dist._log_prob(Y_pred)), **known}

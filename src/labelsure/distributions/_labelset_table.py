@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from scipy.special import digamma
 
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Names, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -142,7 +142,7 @@ class LabelsetTable(LabelsetDistribution):
         self,
         labelsets: Any,
         probabilities: Any,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
         *,
         normalise: bool = False,
     ) -> None:
@@ -159,7 +159,7 @@ class LabelsetTable(LabelsetDistribution):
     def from_weighted(
         cls,
         seen: WeightedLabelsets,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
         known: WeightedLabelsets | None = None,
     ) -> Self:
         """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
@@ -190,7 +190,7 @@ class LabelsetTable(LabelsetDistribution):
     def from_samples(
         cls,
         samples: Any,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
         *,
         entropy: str = "plugin",
         unknown: str = "drop",
@@ -262,7 +262,7 @@ class LabelsetTable(LabelsetDistribution):
         weights: Floats,
         instance: Indices,
         n_samples: int,
-        label_names: Iterable[Any] | None,
+        label_names: Names,
     ) -> Self:
         """Return the shares of votes; with weights, Kish's effective number of them is kept."""
         totals = np.bincount(instance, weights, minlength=n_samples)

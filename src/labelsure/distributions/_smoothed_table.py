@@ -187,7 +187,7 @@ class SmoothedTable(LabelsetDistribution):
         return TopLabelsets(rows[first], logs[first])
 
 
-def _check_share(share: Any, n_samples: int) -> Floats:
+def _check_share(share: object, n_samples: int) -> Floats:
     values = np.asarray(share, dtype=np.float64)
     if values.shape not in ((), (n_samples,)):
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, Self
 
@@ -14,7 +14,16 @@ from scipy.special import expit, logit
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    Integers,
+    Labelsets,
+    LabelsetsLike,
+    Mask,
+    Names,
+    Rows,
+)
 from labelsure.distributions._answers import Best, Optimum, TopLabelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import Independent, IndependentLabels
@@ -72,7 +81,7 @@ class SparseIndependentLabels(Independent):
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> None:
         floor = read_number(floor, "floor", 0, 0.5, ends="[)")
         rows = check_probabilities(read_listed(marginals, n_labels, "marginals"))
@@ -86,12 +95,12 @@ class SparseIndependentLabels(Independent):
     @classmethod
     def from_top(
         cls,
-        indices: Any,
-        scores: Any,
+        indices: object,
+        scores: object,
         n_labels: int,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> Self:
         """Make the distributions of top-k arrays.
 
@@ -121,11 +130,11 @@ class SparseIndependentLabels(Independent):
     @classmethod
     def from_logits(
         cls,
-        logits: Any,
+        logits: object,
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> Self:
         """Make the distributions whose listed labels have these logits.
 
@@ -202,7 +211,7 @@ class SparseIndependentLabels(Independent):
         """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
-    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+    def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
         return self.listed.match(Y)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
@@ -251,7 +260,7 @@ def _bytes_of_row(listed: csr_array) -> int:
     return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
 
 
-def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
+def suggest_floor(dist: SparseIndependentLabels, Y_true: LabelsetsLike) -> float:
     """Return the floor that labelled instances suggest: how often a label is true if not listed.
 
     Parameters
@@ -322,7 +331,7 @@ def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
     return rows
 
 
-def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
+def read_top(indices: object, scores: object, n_labels: int) -> csr_array:
     """Return top-k arrays as sparse rows: the listed labels of each instance with their scores."""
     values = as_floats(scores, "scores")
     labels = np.asarray(indices)
@@ -359,7 +368,9 @@ def check_probabilities(rows: csr_array) -> csr_array:
     return rows
 
 
-def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_]) -> csr_array:
+def keep_listed(
+    rows: csr_array, values: NDArray[np.generic], is_kept: NDArray[np.bool_]
+) -> csr_array:
     """Return sparse rows of some of the entries, with other values."""
     kept = np.flatnonzero(is_kept)
     starts = np.searchsorted(kept, rows.indptr)

@@ -19,7 +19,16 @@ from labelsure._kernels import trellis_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask, Rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    Integers,
+    LabelNames,
+    Labelsets,
+    Mask,
+    Names,
+    Rows,
+)
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -84,7 +93,7 @@ def check_frontier(n_labels: int, memory: int) -> None:
         )
 
 
-def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> Floats:
+def pack_conditionals(conditionals: Iterable[object], parents: list[list[int]]) -> Floats:
     """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
     tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
     if len(tables) != len(parents):
@@ -272,7 +281,7 @@ class TrellisDistribution(LabelsetDistribution):
         conditionals: Iterable[Any],
         parents: Iterable[Iterable[int]],
         order: Iterable[int],
-        label_names: Iterable[Any] | None = None,
+        label_names: Names = None,
     ) -> None:
         self._order = check_label_order(order, name="order").astype(np.int64, copy=False)
         n_labels = len(self._order)

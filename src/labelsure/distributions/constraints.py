@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure._runtime.typing import LabelNames, Labelsets, LabelsetsLike, Names
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._constrained import constrain
 from labelsure.errors import InputError, unknown_name
@@ -111,7 +111,7 @@ class LabelConstraints:
         """
         return _bind(self, label_names, n_labels if label_names is None else len(label_names))
 
-    def check(self, Y: Any, label_names: Iterable[Any] | None = None) -> pd.DataFrame:
+    def check(self, Y: LabelsetsLike, label_names: Names = None) -> pd.DataFrame:
         """Return the rules that labelsets break, a row for each rule and labelset.
 
         Parameters
@@ -140,7 +140,7 @@ class LabelConstraints:
             {"row": index[[place for place, _ in found]], "rule": [rule for _, rule in found]}
         )
 
-    def close(self, Y: Any, label_names: Iterable[Any] | None = None) -> NamedLabelsets:
+    def close(self, Y: LabelsetsLike, label_names: Names = None) -> NamedLabelsets:
         """Return labelsets with all ancestors of their labels.
 
         Labels that exclude each other stay as they are; `check` finds them.
@@ -170,7 +170,7 @@ class LabelConstraints:
         check_distribution(dist)
         return constrain_named(dist, self.bind(dist.label_names, dist.n_labels))
 
-    def _read(self, Y: Any, label_names: Iterable[Any] | None) -> tuple[NamedLabelsets, LabelRules]:
+    def _read(self, Y: LabelsetsLike, label_names: Names) -> tuple[NamedLabelsets, LabelRules]:
         given = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
         return given, self.bind(given.label_names, given.n_labels)
 
@@ -251,7 +251,7 @@ def describe_breach(breach: Breach, label_names: LabelNames) -> str:
     )
 
 
-def _read_parents(parents: Any) -> dict[str, tuple[str, ...]]:
+def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
     """Parents of each child by name, from any of the forms that users have."""
     if parents is None:
         return {}
@@ -292,7 +292,7 @@ def _pairs_in_table(parents: Any) -> list[tuple[Any, Any]]:
     return list(parents[named].itertuples(index=False, name=None))
 
 
-def _read_name(name: Any, which: str) -> str:
+def _read_name(name: object, which: str) -> str:
     if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
         raise InputError(
             f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of labels "

@@ -7,6 +7,8 @@ from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._comparison import Difference
 from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation._label_estimates import LabelEstimates
+from labelsure.estimation._label_shift import PrevalenceEstimates
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift import ShiftTest, shift_test
 
@@ -15,6 +17,8 @@ __all__ = [
     "BatchSummary",
     "Difference",
     "Estimate",
+    "LabelEstimates",
+    "PrevalenceEstimates",
     "Reliability",
     "ShiftTest",
     "reliability",

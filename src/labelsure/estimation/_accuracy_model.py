@@ -20,7 +20,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, unknown_name
@@ -213,7 +213,7 @@ class LabelsetFrequencies:
         return cls(np.ascontiguousarray(Y[first]), counts, label_names)
 
     @classmethod
-    def read(cls, Y_train: Any, dist: Any) -> LabelsetFrequencies:
+    def read(cls, Y_train: LabelsetsLike, dist: Any) -> LabelsetFrequencies:
         """Count the labelsets of training data, in the order of the labels of a distribution."""
         if isinstance(Y_train, cls):
             return Y_train

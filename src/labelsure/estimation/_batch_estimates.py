@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
@@ -307,7 +307,9 @@ def _betting_bounds(
     return start + width * low, start + width * (1 - high)
 
 
-def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Labelsets]:
+def read_few_labels(
+    dist: object, decisions: object, Y_true: LabelsetsLike, rows: object
+) -> tuple[Indices, Labelsets]:
     """Positions of the labelled rows in ascending order, and their labelsets.
 
     In ascending order, so that a result does not depend on the order of the labelled rows.
@@ -327,7 +329,7 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[
     return places[order], truth[order]
 
 
-def _find_rows(index: Any, Y_true: Any) -> Indices:
+def _find_rows(index: Any, Y_true: LabelsetsLike) -> Indices:
     """Return where the rows of a DataFrame are in a batch, by their names."""
     own: Any = index_of(Y_true)
     is_named = index is not None and own is not None and hasattr(Y_true, "columns")
@@ -347,7 +349,7 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
     return np.asarray(places, dtype=np.intp)
 
 
-def check_rows(rows: Any, n_samples: int) -> Indices:
+def check_rows(rows: object, n_samples: int) -> Indices:
     """Return which rows are labelled as positions in the batch, or refuse."""
     places = np.asarray(rows)
     places = places.astype(np.intp) if places.shape == (0,) else places

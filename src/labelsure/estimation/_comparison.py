@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, LabelsetsLike
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate, few_labels_interval
 from labelsure.estimation._estimator import AccuracyEstimator
@@ -46,7 +46,7 @@ class Side(NamedTuple):
 
     judge: AccuracyEstimator
     dist: Any
-    Y_pred: Any
+    Y_pred: LabelsetsLike
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Comparison:
         """Calibration rows of both; None if these are few."""
         return SharedRows.of(self.first.judge, self.second.judge)
 
-    def by_labels(self, Y_true: Any, rows: Any, interval: str) -> Difference:
+    def by_labels(self, Y_true: LabelsetsLike, rows: object, interval: str) -> Difference:
         """Prediction-powered difference, paired on labelled rows of the batch."""
         (left, places, some), (right, _, same) = (
             side.judge._read_few_labels(side.dist, side.Y_pred, Y_true, rows)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtr
 
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import mean_interval
 from labelsure.errors import warn
@@ -154,7 +154,7 @@ def warn_if_rows_are_shared(training: Rows, held_out: Rows) -> None:
         )
 
 
-def _hash_rows(X: Any, Y: Labelsets) -> pd.DataFrame | None:
+def _hash_rows(X: FeaturesLike, Y: Labelsets) -> pd.DataFrame | None:
     """Hashes of features and labels, equal for identical rows; None of X without such rows."""
     import pandas as pd
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
@@ -44,10 +44,11 @@ from labelsure.estimation._importance_weights import weigh_by_inputs, weighted_i
 from labelsure.estimation._label_estimates import (
     LabelBatch,
     LabelCalibration,
+    LabelEstimates,
     check_label_metric,
     check_labels_are_known,
 )
-from labelsure.estimation._label_shift import DensityRatios
+from labelsure.estimation._label_shift import DensityRatios, PrevalenceEstimates
 from labelsure.estimation._shift import (
     MIN_ROWS,
     ShiftTest,
@@ -98,7 +99,7 @@ class BatchSettings(TypedDict, total=False):
     metric: str | None
     level: float
     shift: str
-    Y_true: Any
+    Y_true: LabelsetsLike
     rows: Any
     interval: str
 
@@ -189,10 +190,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         dist: Any,
-        Y_true: Any = None,
-        Y_pred: Any = None,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
         *,
-        Y_train: Any = None,
+        Y_train: LabelsetsLike = None,
         clusters: Any = None,
     ) -> Self:
         """Fit to predictions whose truth is known, on data that the classifier has not seen.
@@ -276,7 +277,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             by_others[is_own] = model.predict(features[is_own])
         return by_others
 
-    def predict(self, dist: Any, Y_pred: Any = None) -> Floats:
+    def predict(self, dist: object, Y_pred: LabelsetsLike = None) -> Floats:
         """Return the estimated accuracy of each prediction.
 
         Parameters
@@ -294,7 +295,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.estimate_rows(dist, Y_pred).accuracy
 
     def estimate_rows(
-        self, dist: Any, Y_pred: Any = None, *, of_any_system: bool = False, compares: bool = False
+        self,
+        dist: object,
+        Y_pred: LabelsetsLike = None,
+        *,
+        of_any_system: bool = False,
+        compares: bool = False,
     ) -> RowEstimates:
         """Estimate the accuracy of each prediction, and keep what summaries of the batch need.
 
@@ -327,7 +333,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         features = feature_matrix(table, self.features_, metric, empty)
         return RowEstimates(table, model.predict(features), features, model, by_label)
 
-    def summarise(self, dist: Any, Y_pred: Any = None) -> BatchSummary:
+    def summarise(self, dist: Any, Y_pred: LabelsetsLike = None) -> BatchSummary:
         """Return the summary of a batch, or of a part of one: summaries of parts can be added.
 
         Parameters
@@ -346,14 +352,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def estimate(
         self,
-        dist: Any,
-        Y_pred: Any = None,
+        dist: object,
+        Y_pred: LabelsetsLike = None,
         *,
         metric: str | None = None,
         level: float = 0.95,
         shift: str = "test",
-        Y_true: Any = None,
-        rows: Any = None,
+        Y_true: LabelsetsLike = None,
+        rows: object = None,
         interval: str = "pseudo-rows",
     ) -> Estimate:
         """Estimate the mean accuracy of a batch, with a confidence interval.
@@ -441,7 +447,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.estimate_labelled(estimates.sums(), accuracy, estimated, level, interval)
 
     def _read_few_labels(
-        self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any
+        self, dist: object, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: object
     ) -> tuple[RowEstimates, Indices, ScoreTable]:
         """Estimates of a batch, positions of its labelled rows, and the table of these."""
         estimates = self.estimate_rows(dist, Y_pred, of_any_system=Y_true is not None)
@@ -548,12 +554,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def estimate_labels(
         self,
         dist: LabelsetDistribution,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
         *,
         level: float = 0.95,
-        Y_true: Any = None,
-        rows: Any = None,
-    ) -> pd.DataFrame:
+        Y_true: LabelsetsLike = None,
+        rows: object = None,
+    ) -> LabelEstimates:
         """Return precision, recall and F1 of each label in a batch that nobody has labelled.
 
         With labels of some rows, drawn at random, the batch may differ from the calibration set.
@@ -571,9 +577,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
-            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
+        LabelEstimates
+            `n_predicted` of each label, and estimated `n_true`, `precision`, `recall` and `f1`,
+            with intervals from `_low` to `_high`; `to_frame()` is a table. 0/0 counts as `empty`.
         """
         self._fitted_model()
         batch = self._read_labels(dist, Y_pred, Y_true, rows)
@@ -581,7 +587,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def estimate_prevalence(
         self, dist: LabelsetDistribution, *, level: float = 0.95
-    ) -> pd.DataFrame:
+    ) -> PrevalenceEstimates:
         """Return how often each label is true in a batch that nobody has labelled.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
@@ -596,9 +602,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
-            batch with an interval from `low` to `high`.
+        PrevalenceEstimates
+            Of each label the prevalence on the `calibration` set, and `prevalence` in the batch
+            with an interval from `low` to `high`; `to_frame()` is a table.
 
         Notes
         -----
@@ -620,7 +626,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return model
 
     def _read_table(
-        self, dist: Any, Y_pred: Any, names: Sequence[str], Y_true: Any = None
+        self,
+        dist: object,
+        Y_pred: LabelsetsLike,
+        names: Sequence[str],
+        Y_true: LabelsetsLike = None,
     ) -> ScoreTable:
         metrics = [self.metric] if EXPECTED in names else []
         return ScoreTable._read(dist, Y_true, Y_pred, metrics)
@@ -664,7 +674,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 f"rows, got {self.scatter_.n_clusters}. Label rows of more clusters."
             )
 
-    def _read_labels(self, dist: Any, Y_pred: Any, Y_true: Any, rows: Any) -> LabelBatch:
+    def _read_labels(
+        self, dist: Any, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: Any
+    ) -> LabelBatch:
         """Rows of a batch without labels, and the calibration of their labels.
 
         That is fitted to the labelled rows of the batch where there are some.

@@ -21,7 +21,7 @@ over labels is measured on the residuals of the labelled rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
@@ -29,6 +29,7 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit, logit, ndtri, stdtrit
 from sklearn.linear_model import LogisticRegression
 
+from labelsure._runtime.notebook import ColumnResult, count
 from labelsure._runtime.typing import (
     Floats,
     Indices,
@@ -44,9 +45,6 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.label_names import refuse_other_labels, show_names
 from labelsure.metrics.clusters import design_effect, sum_by_cluster
 from labelsure.metrics.registry import check_level
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,50 @@ LABEL_METRICS: tuple[str, ...] = tuple(
 """Measures of a batch: micro, of the counts of all labels together; macro, the mean over labels."""
 
 
-def check_label_metric(metric: Any) -> tuple[str, Measure]:
+def check_label_metric(metric: object) -> tuple[str, Measure]:
     """Return the kind of average, micro or macro, and the measure that a name stands for."""
     if metric not in LABEL_METRICS:
         raise unknown_name("label metric", str(metric), LABEL_METRICS)
     average, _, measure = metric.partition("-")
     return average, MEASURES[measure]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelEstimates(ColumnResult):
+    """Precision, recall and F1 of each label in a batch, with intervals.
+
+    Parameters
+    ----------
+    label
+        Names of the labels.
+    n_predicted
+        (L,) how often each label is predicted.
+    n_true, n_true_low, n_true_high
+        (L,) how often each label is true: estimate and interval.
+    precision, precision_low, precision_high, recall, recall_low, recall_high, f1, f1_low, f1_high
+        (L,) estimates and intervals.
+    """
+
+    label: tuple[str, ...]
+    n_predicted: Integers
+    n_true: Floats
+    n_true_low: Floats
+    n_true_high: Floats
+    precision: Floats
+    precision_low: Floats
+    precision_high: Floats
+    recall: Floats
+    recall_low: Floats
+    recall_high: Floats
+    f1: Floats
+    f1_low: Floats
+    f1_high: Floats
+
+    _index = "label"
+
+    def __str__(self) -> str:
+        mean = float(np.mean(self.f1))
+        return f"Estimated F1 of {count(len(self.label), 'label')}, {mean:.3f} on average."
 
 
 @dataclass(frozen=True)
@@ -375,10 +411,10 @@ class LabelBatch:
         n_labelled = len(self.labelled)
         return replace(found, n_labelled=n_labelled, basis=DRAWN.format(n_labelled))
 
-    def estimate_labels(self, empty: float, level: float, random_state: int | None) -> pd.DataFrame:
-        """Return the table of the labels: numbers and measures, each with an interval."""
-        import pandas as pd
-
+    def estimate_labels(
+        self, empty: float, level: float, random_state: int | None
+    ) -> LabelEstimates:
+        """Numbers and measures of each label, with intervals."""
         check_level(level)
         both, factor = self.draw(random_state), self.calibration.design_effects**0.5
         n_predicted = both[0].n_predicted
@@ -386,12 +422,12 @@ class LabelBatch:
         for name, measure in MEASURES.items():
             values, means = (counts.of_labels(measure, empty) for counts in both)
             draws[name] = widen(values, means, factor)
-        columns: dict[str, Any] = {"n_predicted": n_predicted.astype(np.int64)}
+        columns: dict[str, Floats] = {}
         for name, values in draws.items():
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
-        names = show_names(self.table.label_names, len(n_predicted))
-        return pd.DataFrame(columns, index=pd.Index(names, name="label"))
+        names = tuple(show_names(self.table.label_names, len(n_predicted)))
+        return LabelEstimates(names, n_predicted.astype(np.int64), **columns)
 
 
 def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float = 1.0) -> Floats:
@@ -442,7 +478,7 @@ def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
     return np.stack(weights)
 
 
-def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> LabelCalibration:
+def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -> LabelCalibration:
     """Return what was learned about the labels, or refuse what says nothing of single ones."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(

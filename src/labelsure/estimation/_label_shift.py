@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
+from labelsure._runtime.notebook import ColumnResult, count
 from labelsure._runtime.typing import Floats, Indices, LabelNames
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.label_names import show_names
@@ -34,6 +35,36 @@ seen, of the intercept a hundredth of one."""
 N_NEWTON, LARGEST_STEP, N_HALVINGS = 10, 2.0, 45
 WIDEST = 12.0  # logit of prevalences that are tried
 ASSUMPTION = "assumes label shift"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrevalenceEstimates(ColumnResult):
+    """How often each label is true in a batch under label shift, with intervals.
+
+    Parameters
+    ----------
+    label
+        Names of the labels.
+    calibration
+        (L,) prevalence on the calibration set.
+    prevalence, low, high
+        (L,) prevalence in the batch: estimate and interval.
+    """
+
+    label: tuple[str, ...]
+    calibration: Floats
+    prevalence: Floats
+    low: Floats
+    high: Floats
+
+    _index = "label"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each label."""
+        return super().to_frame().rename_axis(columns=ASSUMPTION)
+
+    def __str__(self) -> str:
+        return f"Prevalence of {count(len(self.label), 'label')} ({ASSUMPTION})."
 
 
 @dataclass(frozen=True)
@@ -84,10 +115,8 @@ class DensityRatios:
         ratio = line - np.stack([logit(prevalence), 0 * prevalence])
         return cls(prevalence, ratio, covariances, table.label_names)
 
-    def estimate(self, marginals: Floats, level: float) -> pd.DataFrame:
+    def estimate(self, marginals: Floats, level: float) -> PrevalenceEstimates:
         """Return the share of a batch's rows in which each label is true, with an interval."""
-        import pandas as pd
-
         check_level(level)
         x, n = _logits(marginals), len(marginals)
         log_ratio = self.coefficients[0] + self.coefficients[1] * x
@@ -106,15 +135,13 @@ class DensityRatios:
         of_ratio = np.maximum((products * self.covariances).sum(axis=0), 0.0)
         of_batch = np.maximum(1 / information - inside * (1 - inside) / n, 0.0)
         margin = ndtri((1 + level) / 2) * (of_ratio + of_batch) ** 0.5
-        columns = {
-            "calibration": self.prevalence,
-            "prevalence": found,
-            "low": np.maximum(found - margin, 0.0),
-            "high": np.minimum(found + margin, 1.0),
-        }
-        names = show_names(self.label_names, x.shape[1])
-        table = pd.DataFrame(columns, index=pd.Index(names, name="label"))
-        return table.rename_axis(columns=ASSUMPTION)
+        return PrevalenceEstimates(
+            label=tuple(show_names(self.label_names, x.shape[1])),
+            calibration=self.prevalence,
+            prevalence=found,
+            low=np.maximum(found - margin, 0.0),
+            high=np.minimum(found + margin, 1.0),
+        )
 
 
 def _logits(marginals: Floats) -> Floats:

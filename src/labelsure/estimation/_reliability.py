@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labelsure._runtime.notebook import count, make_html
+from labelsure._runtime.notebook import ColumnResult, count
 from labelsure._runtime.plots import plot_reliability
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, Integers
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import read_vector
@@ -18,23 +18,23 @@ from labelsure.metrics.mean_tests import wilson_interval
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """The interval table and its summary.
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(ColumnResult):
+    """Actual accuracy by bins of the estimate.
 
     Parameters
     ----------
-    table
-        One row for each interval (low, high] of the estimate, the first with its lower end:
-        `n_samples` in it, mean `estimated`, mean `accuracy`, and the interval of that mean from
-        `accuracy_low` to `accuracy_high`; missing where there are no rows.
-    expected_calibration_error
-        The mean over rows of the distance between estimated and actual accuracy of their
-        interval.
+    low, high
+        Ends of each bin (low, high]; the first bin has its lower end.
+    n_samples
+        Number of rows in each bin.
+    estimated, accuracy
+        Mean estimated and actual accuracy in each bin; missing without rows.
+    accuracy_low, accuracy_high
+        Confidence interval of the mean accuracy.
 
     Examples
     --------
@@ -43,8 +43,19 @@ class Reliability:
     0.2333...
     """
 
-    table: pd.DataFrame
-    expected_calibration_error: float
+    low: Floats
+    high: Floats
+    n_samples: Integers
+    estimated: Floats
+    accuracy: Floats
+    accuracy_low: Floats
+    accuracy_high: Floats
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """Mean over rows of the distance between estimated and actual accuracy of their bin."""
+        gaps = np.abs(self.estimated - self.accuracy)
+        return float(np.nansum(gaps * self.n_samples) / max(self.n_samples.sum(), 1))
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw actual against estimated accuracy with its interval, and the diagonal.
@@ -57,17 +68,17 @@ class Reliability:
             For the legend; None shows the expected calibration error.
         """
         shown = f"calibration error {self.expected_calibration_error:.3f}"
-        return plot_reliability(self.table, shown if label is None else label, ax)
+        return plot_reliability(self.to_frame(), shown if label is None else label, ax)
 
-    def _to_lists(self) -> dict[str, list[Any]]:
+    def _to_lists(self) -> dict[str, list[object]]:
         """Return the table's columns as plain values, None for what is missing."""
-        table = self.table.astype(object).where(self.table.notna(), None)
+        table = self.to_frame().astype(object)
+        table = table.where(table.notna(), None)
         return {str(name): table[name].tolist() for name in table.columns}
 
-    def _repr_html_(self) -> str:
-        n_samples = count(int(self.table["n_samples"].sum()), "row")
-        error = self.expected_calibration_error
-        return make_html(f"Expected calibration error {error:.3f} ({n_samples}).", self.table)
+    def __str__(self) -> str:
+        n_samples = count(int(self.n_samples.sum()), "row")
+        return f"Expected calibration error {self.expected_calibration_error:.3f} ({n_samples})."
 
 
 def reliability(
@@ -91,7 +102,7 @@ def reliability(
     Returns
     -------
     Reliability
-        `table` with one row per bin, `expected_calibration_error`, and `plot`.
+        Arrays with one entry per bin, `expected_calibration_error`, `to_frame` and `plot`.
 
     See Also
     --------
@@ -106,15 +117,13 @@ def reliability(
     Examples
     --------
     >>> result = reliability([0.1, 0.2, 0.9, 0.8], [0, 0, 1, 0.5], bins=2)
-    >>> result.table[["low", "high", "n_samples", "estimated", "accuracy"]]
+    >>> result.to_frame()[["low", "high", "n_samples", "estimated", "accuracy"]]
        low  high  n_samples  estimated  accuracy
     0  0.0   0.5          2       0.15      0.00
     1  0.5   1.0          2       0.85      0.75
     >>> round(result.expected_calibration_error, 3)
     0.125
     """
-    import pandas as pd
-
     index = index_of(estimated)
     estimated = read_vector(estimated, "estimated", low=0, high=1)
     accuracy = read_vector(
@@ -134,12 +143,7 @@ def reliability(
         means = [np.bincount(bin_of, values, len(n)) / n for values in (estimated, accuracy)]
         squares = np.bincount(bin_of, (accuracy - means[1][bin_of]) ** 2, len(n))
         low, high = wilson_interval(means[1], np.sqrt(squares / n), n, level)
-    columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low", "accuracy_high"]
-    values = [edges[:-1], edges[1:], n, *means, low, high]
-    table = pd.DataFrame(dict(zip(columns, values, strict=True)))
-    gaps = (table["estimated"] - table["accuracy"]).abs()
-    error = float((gaps * table["n_samples"]).sum() / max(len(accuracy), 1))
-    return Reliability(table, error)
+    return Reliability(edges[:-1], edges[1:], n, means[0], means[1], low, high)
 
 
 def _make_edges(bins: int | ArrayLike) -> Floats:

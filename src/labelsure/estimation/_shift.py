@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, LabelsetsLike
 from labelsure.distributions.candidates import full_name
 from labelsure.errors import InputError, ShiftWarning, warn
 from labelsure.estimation.score_table import ScoreTable, keep_marginals
@@ -321,7 +321,7 @@ def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
 
 
 def shift_test(
-    reference: Any, batch: Any, Y_pred: Any = None, *, random_state: int = 0
+    reference: Any, batch: Any, Y_pred: LabelsetsLike = None, *, random_state: int = 0
 ) -> ShiftTest:
     """Test for covariate and label shift between a batch and a reference.
 
@@ -399,6 +399,6 @@ def shift_test(
     return test
 
 
-def _read_view(source: Any, Y_pred: Any) -> pd.DataFrame:
+def _read_view(source: object, Y_pred: LabelsetsLike) -> pd.DataFrame:
     table = ScoreTable._read(keep_marginals(source), None, Y_pred)
     return table._view(sample_rows(len(table)))

@@ -24,6 +24,7 @@ alarm at the first time when the product reaches 1 / error for every c has a cha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -34,7 +35,7 @@ from scipy.special import bdtr
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.pages import Page
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import full_name
@@ -48,11 +49,6 @@ from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.metrics.registry import check_empty, counts, get_metric
 
 N_MOVED = 3  # columns that are named
-
-COLUMNS = [
-    *("chunk", "n_samples", "estimated", "low", "high", "p_value", "p_limit", "moved"),
-    *("n_labelled", "accuracy", "accuracy_high", "bound", "p_accuracy", "alert"),
-]
 
 ALERTS = {
     (False, False): "none",
@@ -81,7 +77,7 @@ class Predicted(Protocol):
 class Predicting(Protocol):
     """From X to predictions."""
 
-    def predict(self, X: Any, /) -> Predicted: ...  # noqa: D102
+    def predict(self, X: FeaturesLike, /) -> Predicted: ...  # noqa: D102
 
 
 class FittedParts(Protocol):
@@ -110,7 +106,7 @@ def monitor(
     reference: Any = None,
     error: float = 0.05,
     level: float = 0.95,
-) -> MonitorTable:
+) -> MonitorResult:
     """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
     A stream that does not change raises an alarm, at any chunk however long it is watched, with a
@@ -145,20 +141,8 @@ def monitor(
 
     Returns
     -------
-    MonitorTable
-        A DataFrame, whose `report()` is a page for people. One row for each chunk:
-
-        - `chunk`, its number or name, and `n_samples`;
-        - `estimated`, its mean accuracy if nothing but inputs has changed, with an interval for
-          this chunk alone from `low` to `high`;
-        - `p_value` of "inputs are like the calibration set", for this chunk or for the last ones
-          together; what it must be below for an alarm is `p_limit`; `moved` names the columns that
-          differ most then;
-        - `n_labelled`; `accuracy`, the prediction-powered mean of this chunk's labelled rows;
-          `accuracy_high`, a confidence sequence: mean accuracy has fallen below it; `bound`, or the
-          mean accuracy of the calibration set; and `p_accuracy`, the p-value of "mean accuracy is
-          not below that", valid at every time;
-        - `alert`: "none", "inputs", "accuracy" or "inputs and accuracy".
+    MonitorResult
+        A `MonitoredChunk` for each chunk; `to_frame()` is a table, `report()` a page for people.
 
     See Also
     --------
@@ -184,8 +168,9 @@ def monitor(
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
     >>> rows = rng.choice(300, 60, replace=False)
     >>> labels = {1: (rows, Y[900:][rows], 0.2)}
-    >>> table = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
-    >>> table[["estimated", "p_value", "accuracy", "bound", "p_accuracy", "alert"]].round(2)
+    >>> found = monitor(estimator, dist[600:], chunk_size=300, labels=labels)
+    >>> columns = ["estimated", "p_value", "accuracy", "bound", "p_accuracy", "alert"]
+    >>> found.to_frame()[columns].round(2)
        estimated  p_value  accuracy  bound  p_accuracy   alert
     0       0.57      1.0       NaN   0.56        1.00    none
     1       0.29      0.0      0.35   0.56        0.12  inputs
@@ -211,7 +196,8 @@ def monitor(
     elif labelled:
         limit = "that of the calibration set, "
         bound, against = _bet_on_calibration(judge)
-    gamblers, views, rows = Gamblers(judge._share_of_estimates), list[Any](), []
+    gamblers, views = Gamblers(judge._share_of_estimates), list[pd.DataFrame]()
+    done: list[MonitoredChunk] = []
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
@@ -237,17 +223,14 @@ def monitor(
             p_accuracy = gamblers.p_value(against)
         crossed = (p_value < p_limit, p_accuracy <= label_parts * part)
         of_inputs = (found.mean, found.low, found.high, p_value, p_limit, moved)
-        of_labels = (n_labelled, accuracy, high, bound, p_accuracy)
-        rows.append((name, found.n_samples, *of_inputs, *of_labels, ALERTS[crossed]))
+        of_labels = (n_labelled, accuracy, high, np.nan if bound is None else bound, p_accuracy)
+        done.append(MonitoredChunk(name, found.n_samples, *of_inputs, *of_labels, ALERTS[crossed]))
     if labelled:
         raise InputError(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
     warn_of_chosen_rows(excesses)
-    found_table = MonitorTable(pd.DataFrame(rows, columns=COLUMNS).astype({"bound": float}))
-    found_table.attrs = {"quantity": judge._quantity, "level": level, "error": error}
-    found_table.attrs["limit"] = limit
-    return found_table
+    return MonitorResult(tuple(done), judge._quantity, level, error, limit)
 
 
 ADVICE = {
@@ -259,69 +242,151 @@ ADVICE = {
 """What to do, by what raised the first alarm."""
 
 
-class MonitorTable(pd.DataFrame):
-    """What `monitor` returns: a row for each chunk, and a page on them; its parts are plain."""
+@dataclass(frozen=True)
+class MonitoredChunk:
+    """A chunk of a monitored stream.
+
+    Parameters
+    ----------
+    chunk, n_samples
+        Its number or name, and its number of rows.
+    estimated, low, high
+        Its mean accuracy if nothing but inputs has changed, with an interval for this chunk alone.
+    p_value
+        Of "inputs are like the calibration set", for this chunk or for the last ones together.
+    p_limit
+        What `p_value` must be below for an alarm.
+    moved
+        The columns that differ most then.
+    n_labelled
+        Number of its labelled rows.
+    accuracy
+        Prediction-powered mean accuracy of these.
+    accuracy_high
+        A confidence sequence: mean accuracy has fallen below it.
+    bound
+        Acceptable mean accuracy, or that of the calibration set.
+    p_accuracy
+        P-value of "mean accuracy is not below the bound", valid at every time.
+    alert
+        "none", "inputs", "accuracy" or "inputs and accuracy".
+    """
+
+    chunk: object
+    n_samples: int
+    estimated: float
+    low: float
+    high: float
+    p_value: float
+    p_limit: float
+    moved: str
+    n_labelled: int
+    accuracy: float
+    accuracy_high: float
+    bound: float
+    p_accuracy: float
+    alert: str
+
+    @property
+    def name(self) -> str:
+        """Name of the chunk; the date of a midnight."""
+        return str(self.chunk).removesuffix(" 00:00:00")
+
+
+@dataclass(frozen=True, repr=False)
+class MonitorResult:
+    """Result of `monitor`: what was found in each chunk.
+
+    Parameters
+    ----------
+    chunks
+        From the beginning of the stream.
+    quantity
+        What is estimated, in words: "mean F1".
+    level
+        Confidence level of the intervals.
+    error
+        Probability that an unchanged stream ever raises an alarm.
+    limit
+        What the bound is, in words; empty where it was given.
+    """
+
+    chunks: tuple[MonitoredChunk, ...]
+    quantity: str
+    level: float
+    error: float
+    limit: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each chunk."""
+        rows = [vars(chunk) for chunk in self.chunks]
+        return pd.DataFrame(rows, columns=[field.name for field in fields(MonitoredChunk)])
+
+    @property
+    def alarms(self) -> tuple[MonitoredChunk, ...]:
+        """Chunks with an alarm."""
+        return tuple(chunk for chunk in self.chunks if chunk.alert != "none")
+
+    def __repr__(self) -> str:
+        return repr(self.to_frame())
 
     def __str__(self) -> str:
         return " ".join(self._say())
 
     def _say(self) -> list[str]:
         """Say whether there was an alarm, what to do, and how accurate the last chunk is."""
-        if not len(self):
+        if not self.chunks:
             return ["No chunks."]
-        quantity, last = self.attrs["quantity"], self.iloc[-1]
+        last = self.chunks[-1]
         latest = (
-            f"Latest chunk, {_name(last['chunk'])}: estimated {quantity} {last['estimated']:.3f} "
-            f"({100 * self.attrs['level']:g}% interval {last['low']:.3f} to {last['high']:.3f})."
+            f"Latest chunk, {last.name}: estimated {self.quantity} {last.estimated:.3f} "
+            f"({100 * self.level:g}% interval {last.low:.3f} to {last.high:.3f})."
         )
-        alarms = self[self["alert"] != "none"]
-        if not len(alarms):
-            return [f"No alarm in {count(len(self), 'chunk')}.", ADVICE["none"], latest]
-        kind = "accuracy" if alarms["alert"].str.contains("accuracy").any() else "inputs"
-        first = alarms[alarms["alert"].str.contains(kind)].iloc[0]
-        what, advice = "inputs are not like the calibration set", ADVICE[kind]
-        if kind == "accuracy":
-            what = f"{quantity} has fallen below {self.attrs['limit']}{first['bound']:.3f}"
-        elif self["n_labelled"].any():
+        if not self.alarms:
+            return [f"No alarm in {count(len(self.chunks), 'chunk')}.", ADVICE["none"], latest]
+        of_accuracy = [chunk for chunk in self.alarms if "accuracy" in chunk.alert]
+        first = (of_accuracy or self.alarms)[0]
+        what, advice = "inputs are not like the calibration set", ADVICE["inputs"]
+        if of_accuracy:
+            what = f"{self.quantity} has fallen below {self.limit}{first.bound:.3f}"
+            advice = ADVICE["accuracy"]
+        elif any(chunk.n_labelled for chunk in self.chunks):
             advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
-        return [f"Alarm: {what}, first in chunk {_name(first['chunk'])}.", advice, latest]
+        return [f"Alarm: {what}, first in chunk {first.name}.", advice, latest]
 
     def _repr_html_(self) -> str:
-        return make_html(str(self), pd.DataFrame(self.tail(N_ROWS)))
+        return make_html(str(self), self.to_frame().tail(N_ROWS))
 
     def report(self, title: str = "Has anything changed?") -> Page:
         """Return an HTML page on the chunks; `save(path)` writes it as one file."""
         from labelsure import __version__
 
-        ends = self[["low", "high", "accuracy", "bound"]]
+        ends = self.to_frame()[["low", "high", "accuracy", "bound"]]
         low, high = np.floor(10 * ends.min().min()) / 10, np.ceil(10 * ends.max().max()) / 10
-        rows = [
-            {str(name): _plain(value) for name, value in row.items()}
-            for row in self.assign(chunk=self["chunk"].map(_name)).to_dict("records")
-        ]
-        for row in rows:
-            row["moved"] = ", ".join(map(full_name, filter(None, row["moved"].split(", "))))
-        data: dict[str, Any] = {
+        rows = []
+        for chunk in self.chunks:
+            moved = ", ".join(map(full_name, filter(None, chunk.moved.split(", "))))
+            values = vars(chunk) | {"chunk": chunk.name, "moved": moved}
+            rows.append({name: _plain(value) for name, value in values.items()})
+        data: dict[str, object] = {
             "title": title,
             "version": __version__,
             "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
             "said": self._say(),
-            "is_alarm": bool((self["alert"] != "none").any()),
+            "is_alarm": bool(self.alarms),
             "rows": rows,
             "limits": [_plain(low), _plain(max(high, low + 0.1))],
-            "has_labels": bool((self["n_labelled"] > 0).any()),
-            **{str(name): value for name, value in self.attrs.items()},
+            "has_labels": any(chunk.n_labelled for chunk in self.chunks),
+            "quantity": self.quantity,
+            "level": self.level,
+            "error": self.error,
+            "limit": self.limit,
             "sections": [("chart", "Accuracy by chunk"), ("chunks", "Chunks"), ("alert", "Alerts")],
         }
         return Page("monitor", data)
 
 
-def _name(chunk: Any) -> str:
-    """Return the name of a chunk, of a midnight only its date."""
-    return str(chunk).removesuffix(" 00:00:00")
-
-
-def _plain(value: Any) -> Any:
+def _plain(value: float | str | None) -> float | str | None:
     """Return what JSON has words for, None for what is missing."""
     if isinstance(value, (int, str, np.integer)):
         return value if isinstance(value, str) else int(value)
@@ -403,8 +468,8 @@ def _read_labels(
     judge: AccuracyEstimator,
     dist: LabelsetDistribution | ScoreTable,
     table: ScoreTable,
-    name: Any,
-    given: Any,
+    name: object,
+    given: object,
 ) -> tuple[Indices, Floats]:
     """Return which rows of a chunk are labelled, and how accurate their predictions are."""
     if not isinstance(given, tuple) or len(given) != 3:
@@ -446,7 +511,7 @@ def _bet_on_calibration(judge: AccuracyEstimator) -> tuple[float, Floats]:
 
 
 def _predict(
-    estimator: AccuracyEstimator | Model, chunk: Any
+    estimator: AccuracyEstimator | Model, chunk: object
 ) -> tuple[LabelsetDistribution | ScoreTable, Labelsets | None]:
     """Distributions of a chunk and their decisions; tables stay as they are."""
     if isinstance(estimator, AccuracyEstimator):
@@ -456,7 +521,7 @@ def _predict(
 
 
 def _read_reference(
-    reference: Any, estimator: AccuracyEstimator | Model
+    reference: object, estimator: AccuracyEstimator | Model
 ) -> tuple[AccuracyEstimator, pd.DataFrame | None]:
     """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
     judge = estimator

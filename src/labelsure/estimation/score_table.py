@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Rows
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
@@ -152,7 +152,9 @@ class ScoreTable:
         self.index, self.decision_rule = frame.index, frame.attrs.get(DECISION_RULE)
 
     @classmethod
-    def _make(cls, columns: dict[str, NDArray[Any]], n_rows: int, **attributes: Any) -> Self:
+    def _make(
+        cls, columns: dict[str, NDArray[np.generic]], n_rows: int, **attributes: object
+    ) -> Self:
         new = cls.__new__(cls)
         vars(new).update(attributes, _columns=columns, _n_rows=n_rows)
         return new
@@ -161,8 +163,8 @@ class ScoreTable:
     def from_distribution(
         cls,
         dist: LabelsetDistribution,
-        Y_true: Any = None,
-        Y_pred: Any = None,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
         *,
         metrics: Sequence[MetricLike] | None = None,
         decision_rule: str | None = None,
@@ -230,7 +232,11 @@ class ScoreTable:
 
     @classmethod
     def _read(
-        cls, source: Any, Y_true: Any = None, Y_pred: Any = None, metrics: Sequence[MetricLike] = ()
+        cls,
+        source: Any,
+        Y_true: LabelsetsLike = None,
+        Y_pred: LabelsetsLike = None,
+        metrics: Sequence[MetricLike] = (),
     ) -> ScoreTable:
         """Return the table of a distribution, a table as it is, or that of a DataFrame."""
         if isinstance(source, LabelsetDistribution):
@@ -338,7 +344,7 @@ class ScoreTable:
             setattr(new, name, None if values is None else values[rows])
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is saved: nothing that follows from the rest."""
         return {name: value for name, value in vars(self).items() if name not in CACHED}
 

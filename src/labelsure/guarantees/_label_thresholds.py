@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.limits import TIE
-from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Integers, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.errors import InputError, unknown_name
@@ -77,7 +77,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.empty = empty
 
-    def fit(self, dist: LabelsetDistribution, Y_true: Any) -> Self:
+    def fit(self, dist: LabelsetDistribution, Y_true: LabelsetsLike) -> Self:
         """Choose thresholds on labelled rows that are new to the classifier.
 
         Parameters

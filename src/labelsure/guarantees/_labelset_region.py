@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -24,11 +24,6 @@ from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
-from labelsure.guarantees._policy import (
-    check_groups,
-    check_known_groups,
-    fit_by_group,
-)
 from labelsure.labelsets.label_names import refuse_other_labels
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.reading import OPEN
@@ -230,7 +225,7 @@ class RegionLabelsets(PartialLabelsets):
         """Whether all labelsets of the region were counted, (n,): beyond 1,000 they may not be."""
         return self._counts[1]
 
-    def contains(self, Y: Any) -> Mask:
+    def contains(self, Y: LabelsetsLike) -> Mask:
         """Say whether a labelset is in the region of its row, (n,): the mean is the coverage.
 
         Parameters
@@ -302,6 +297,42 @@ def _close_labels(source: LabelsetDistribution, log_thresholds: Floats) -> Label
     return values
 
 
+@dataclass(frozen=True)
+class RegionRows:
+    """Checked calibration rows of a region.
+
+    Parameters
+    ----------
+    source
+        Distributions of the rows.
+    scores
+        (n,) or (n, L): at least the threshold where the truth is in the region.
+    clusters
+        (n,) numbers of clusters.
+    label_names
+        Names of labels, None without names.
+    """
+
+    source: LabelsetDistribution
+    scores: Floats
+    clusters: Indices
+    label_names: LabelNames
+
+    described_as = "the distribution"
+
+    @property
+    def index(self) -> pd.Index | None:
+        """Names of the rows."""
+        return self.source.index
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, rows: Indices) -> RegionRows:
+        some = self.source[rows], self.scores[rows], self.clusters[rows]
+        return RegionRows(*some, self.label_names)
+
+
 SCORES = ("labels", "probability")
 SIZED = 200  # calibration rows whose regions are measured for the message
 INDEPENDENT_SHARE = 0.03
@@ -354,13 +385,11 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         Size of the calibration set.
     message_
         What holds, and how large regions are, in a sentence.
-    regions_
-        The region of each group, if it was fitted with groups, else None. `threshold_` is that of
-        these regions then.
 
     See Also
     --------
     AcceptPolicy : Accept whole predictions with an accuracy guarantee.
+    ByGroup : A region for each group, such as a language.
     decide : Abstain on single labels by cost, without a guarantee.
     PartialLabelsets : Certain, possible and open labels.
 
@@ -397,8 +426,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def fit(
         self,
         dist: LabelsetDistribution,
-        Y_true: Any,
-        groups: ArrayLike | None = None,
+        Y_true: LabelsetsLike,
         *,
         clusters: ArrayLike | None = None,
     ) -> Self:
@@ -410,14 +438,16 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             Distributions of rows that are new to the model that made them.
         Y_true
             What is true of them.
-        groups
-            (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
-            what is stated holds in each group by itself.
         clusters
             (n,) the cluster of each, where rows depend on each other (ten photos of one event).
             One random row of each cluster is used, and what is stated holds for a random row of a
             new cluster.
         """
+        return self._fit_rows(self._read_rows(dist, Y_true, clusters))
+
+    def _read_rows(
+        self, dist: LabelsetDistribution, Y_true: LabelsetsLike, clusters: ArrayLike | None
+    ) -> RegionRows:
         self.check_parameters()
         source = self._source(dist)
         truth = source.align(Y_true)
@@ -426,38 +456,24 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         label_names = source.label_names
         if label_names is None and not isinstance(Y_true, np.ndarray):
             label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
-        self.label_names_, self.n_labels_ = label_names, source.n_labels
-        values = self._score(source, truth)
         codes = np.arange(len(source))
         if clusters is not None:
             codes = read_clusters(clusters, source.index, len(source), "the distribution")
+        return RegionRows(source, self._score(source, truth), codes, label_names)
 
-        def fit(part: LabelsetRegion, rows: Indices) -> None:
-            part.label_names_, part.n_labels_ = label_names, source.n_labels
-            rows = rows[np.random.default_rng(0).permutation(len(rows))]
-            rows = np.sort(rows[first_rows(codes[rows], 1)])
-            part._fit_scores(source[rows], values[rows])
-
-        self.regions_: dict[str, LabelsetRegion] | None
-        if groups is None:
-            fit(self, np.arange(len(source)))
-        else:
-            names = check_groups(groups, source.index, len(source), "the distribution")
-            self.regions_ = fit_by_group(self, names, fit)
+    def _fit_rows(self, rows: RegionRows) -> Self:
+        """Find the threshold on one random row of each cluster."""
+        order = np.random.default_rng(0).permutation(len(rows))
+        rows = rows[np.sort(order[first_rows(rows.clusters[order], 1)])]
+        self.label_names_, self.n_labels_ = rows.label_names, rows.source.n_labels
+        self.scores_, self.n_samples_ = rows.scores, len(rows)
+        self.threshold_ = self._threshold(rows.scores)
+        said = self._say(self.threshold_, len(rows)), self._say_size(rows.source)
+        self.message_ = " ".join(said)
         return self
 
-    def _fit_scores(self, source: LabelsetDistribution, scores: Floats) -> None:
-        """Find the threshold of one group's scores."""
-        self.scores_, self.n_samples_, self.regions_ = scores, len(scores), None
-        self.threshold_ = self._threshold(scores)
-        self.message_ = f"{self._say(self.threshold_, len(scores))} {self._say_size(source)}"
-
     def predict(
-        self,
-        dist: LabelsetDistribution,
-        groups: ArrayLike | None = None,
-        *,
-        coverage: float | None = None,
+        self, dist: LabelsetDistribution, *, coverage: float | None = None
     ) -> RegionLabelsets:
         """Return the certain and the possible labels of each row.
 
@@ -465,12 +481,15 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         ----------
         dist
             Distributions made as those that it was fitted to.
-        groups
-            (n,) the group of each, if it was fitted with groups.
         coverage
             Another coverage than that of the region, from the same calibration set.
         """
         check_is_fitted(self)
+        source = self._read_new(dist, coverage)
+        return self._answer(source, np.full(len(source), self._threshold(self.scores_, coverage)))
+
+    def _read_new(self, dist: LabelsetDistribution, coverage: float | None) -> LabelsetDistribution:
+        """Distributions of the labels that it was fitted to."""
         source = self._source(dist)
         refuse_other_labels(
             source.label_names,
@@ -486,14 +505,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
                     f"`coverage` must be None for a region with a recall, got {coverage!r}. Fit a "
                     "region with a coverage."
                 )
-        parts = self.regions_
-        names = check_known_groups(groups, parts, source.index, len(source), "the distribution")
-        if names is None or parts is None:
-            return self._answer(
-                source, np.full(len(source), self._threshold(self.scores_, coverage))
-            )
-        found = {name: self._threshold(part.scores_, coverage) for name, part in parts.items()}
-        return self._answer(source, np.array([found[name] for name in names], dtype=np.float64))
+        return source
 
     def _answer(self, source: LabelsetDistribution, thresholds: Floats) -> RegionLabelsets:
         named = source.label_names or self.label_names_, source.index

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
-from labelsure._runtime.notebook import ShownBySentence, count, make_html
+from labelsure._runtime.notebook import ColumnResult, ShownBySentence, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
-from labelsure._runtime.typing import Floats, Indices, Mask
+from labelsure._runtime.typing import Floats, Indices, Integers, Mask
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.foreign import index_of
-from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
+from labelsure.labelsets.names import align_rows, read_vector
 from labelsure.labelsets.reading import OPEN
 from labelsure.metrics.clusters import (
     cluster_outcomes,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
+def read_scored(score: object, accuracy: object) -> tuple[Floats, Floats]:
     """Return scores and as many accuracies in [0, 1]."""
     scores = read_vector(score, "score")
     accuracies = read_vector(
@@ -52,57 +52,36 @@ def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
     return scores, accuracies
 
 
-def check_groups(
-    groups: Any, index: Any, n_samples: int, beside: str = "`score`"
-) -> NDArray[np.str_]:
-    """Return the group of each row by name, in the order of an index, or refuse them."""
-    names = np.asarray(align_values(groups, index, name="groups", beside=beside))
-    if names.shape != (n_samples,):
-        raise InputError(
-            f"`groups` must have one entry for each of the {n_samples} rows, got shape "
-            f"{names.shape}."
-        )
-    return read_groups(names)
+@dataclass(frozen=True)
+class ScoredRows:
+    """Checked calibration rows of a policy.
+
+    Parameters
+    ----------
+    scores, accuracies
+        (n,) each.
+    clusters
+        (n,) numbers of clusters; None for independent rows.
+    index
+        Names of the rows, None without names.
+    """
+
+    scores: Floats
+    accuracies: Floats
+    clusters: Indices | None
+    index: pd.Index | None
+
+    described_as = "`score`"
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, rows: Indices) -> ScoredRows:
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return ScoredRows(self.scores[rows], self.accuracies[rows], clusters, None)
 
 
-def check_known_groups(
-    groups: Any, known: Mapping[str, Any] | None, index: Any, n_samples: int, beside: str
-) -> NDArray[np.str_] | None:
-    """Return the group of each row, one of those of `fit`; None where `fit` had none."""
-    if (groups is None) != (known is None):
-        raise InputError(
-            "`groups` must be given just as to `fit`, got "
-            f"{'none' if groups is None else 'some'} here and "
-            f"{'none' if known is None else 'some'} there."
-        )
-    if known is None:
-        return None
-    names = check_groups(groups, index, n_samples, beside)
-    unknown = sorted(set(names.tolist()) - set(known))
-    if unknown:
-        raise InputError(
-            f"`groups` must be among those of `fit`, got {unknown[0]!r}. It had "
-            f"{', '.join(repr(name) for name in list(known)[:5])}."
-        )
-    return names
-
-
-def fit_by_group(
-    whole: Any, names: NDArray[np.str_], fit: Callable[[Any, Indices], Any]
-) -> dict[str, Any]:
-    """Return a clone fitted to the rows of each group, by its name; the whole says what they do."""
-    for name in ("threshold_", "bound_", "scores_", "accuracies_"):  # of a fit without groups
-        vars(whole).pop(name, None)
-    parts = {}
-    for name in np.unique(names).tolist():
-        parts[name] = clone(whole)
-        fit(parts[name], np.flatnonzero(names == name))
-    whole.n_samples_ = sum(part.n_samples_ for part in parts.values())
-    whole.message_ = "\n".join(f"Group {name!r}: {part.message_}" for name, part in parts.items())
-    return parts
-
-
-def check_grid(grid: Any) -> Floats:
+def check_grid(grid: object) -> Floats:
     """Return rising thresholds, or say what is wrong with them."""
     thresholds = np.unique(np.asarray(grid, dtype=np.float64))
     if thresholds.ndim != 1 or thresholds.size == 0 or not np.isfinite(thresholds).all():
@@ -122,6 +101,19 @@ def count_share(n_samples: int, share: float) -> int:
     (55, 56)
     """
     return math.ceil(n_samples * share - ROUNDING)
+
+
+def open_referred(accepted: Mask, score: ArrayLike, answers: PartialLabelsets) -> PartialLabelsets:
+    """Answers with all labels open where the score is not accepted."""
+    if len(accepted) != len(answers):
+        raise InputError(
+            f"`score` must have one entry for each of the {len(answers)} answers, got "
+            f"{len(accepted)}."
+        )
+    order = align_rows(index_of(score), answers.index, name="score", beside="the answers")
+    accepted = accepted if order is None else accepted[order]
+    values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
+    return replace(answers, values=values)
 
 
 STARTS = (0.25, 0.0)
@@ -284,13 +276,11 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         where there is one, NaN if no threshold passes.
     message_
         The result in one sentence.
-    policies_
-        The policy of each group, if it was fitted with groups, else None. `threshold_` and `bound_`
-        are those of these policies then.
 
     See Also
     --------
     AccuracyAwareClassifier : Fits a classifier, the score and a policy together.
+    ByGroup : A policy for each group, such as a language.
     accept_curve : Accuracy against the share accepted, without a guarantee.
     LabelsetRegion : Conformal prediction sets instead of accepting or referring.
 
@@ -345,12 +335,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(
-        self,
-        score: ArrayLike,
-        accuracy: ArrayLike,
-        groups: ArrayLike | None = None,
-        *,
-        clusters: ArrayLike | None = None,
+        self, score: ArrayLike, accuracy: ArrayLike, *, clusters: ArrayLike | None = None
     ) -> Self:
         """Find the threshold on labelled rows.
 
@@ -360,59 +345,38 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             (n,) e.g. estimated accuracies, by a model that has not seen these rows.
         accuracy
             (n,) accuracies that came out, in [0, 1].
-        groups
-            (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
-            what is proved holds with probability `confidence` in each group by itself.
         clusters
             (n,) the cluster of each, where rows depend on each other (ten photos of one event);
             None: rows are independent.
         """
-        self.check_parameters()
-        scores, values = read_scored(score, accuracy)
-        MEAN_TESTS[self.guarantee][self.outcome].check(values)
-        codes = None
-        if clusters is not None:
-            codes = read_clusters(clusters, index_of(score), len(scores), "`score`")
-        self.policies_: dict[str, AcceptPolicy] | None
-        self.share_: float
-        if groups is None:
-            self._fit_in_random_order(scores, values, codes)
-        else:
-            names = check_groups(groups, index_of(score), len(scores))
-
-            def fit(part: AcceptPolicy, rows: Indices) -> None:
-                some = None if codes is None else codes[rows]
-                part._fit_in_random_order(scores[rows], values[rows], some)
-
-            parts: dict[str, AcceptPolicy] = fit_by_group(self, names, fit)
-            self.policies_ = parts
-            n_accepted = sum(part.share_ * part.n_samples_ for part in parts.values())
-            self.share_ = n_accepted / max(self.n_samples_, 1)
+        self._fit_rows(self._read_rows(score, accuracy, clusters))
         if not self.reached_:
             warn(self.message_, TargetWarning)
         return self
 
-    def accept(self, score: ArrayLike, groups: ArrayLike | None = None) -> Mask:
+    def _read_rows(
+        self, score: ArrayLike, accuracy: ArrayLike, clusters: ArrayLike | None
+    ) -> ScoredRows:
+        self.check_parameters()
+        scores, values = read_scored(score, accuracy)
+        MEAN_TESTS[self.guarantee][self.outcome].check(values)
+        index, codes = index_of(score), None
+        if clusters is not None:
+            codes = read_clusters(clusters, index, len(scores), "`score`")
+        return ScoredRows(scores, values, codes, index)
+
+    def accept(self, score: ArrayLike) -> Mask:
         """Return which predictions to accept; none if the target was not reached.
 
         Parameters
         ----------
         score
             (n,) made as those that it was fitted to.
-        groups
-            (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        scores = read_vector(score, "score")
-        names = check_known_groups(groups, self.policies_, index_of(score), len(scores), "`score`")
-        if names is None:
-            return scores >= self.threshold_
-        policies = self.policies_ or {}
-        return scores >= np.array([policies[name].threshold_ for name in names])
+        return read_vector(score, "score") >= self.threshold_
 
-    def accept_labels(
-        self, score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike | None = None
-    ) -> PartialLabelsets:
+    def accept_labels(self, score: ArrayLike, answers: PartialLabelsets) -> PartialLabelsets:
         """Return answers whose decided labels are accepted; what is open is to be referred.
 
         Of an answer that is not accepted all labels are open. What is proved is then about the
@@ -424,8 +388,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             (n,) of the answers, made as those that it was fitted to.
         answers
             As `labelsure.decide` returns them with `open_cost`.
-        groups
-            (n,) the group of each, if it was fitted with groups.
 
         Examples
         --------
@@ -435,25 +397,14 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         array([[-1, -1],
                [ 0, -1]], dtype=int8)
         """
-        accepted = self.accept(score, groups)
-        if len(accepted) != len(answers):
-            raise InputError(
-                f"`score` must have one entry for each of the {len(answers)} answers, got "
-                f"{len(accepted)}."
-            )
-        order = align_rows(index_of(score), answers.index, name="score", beside="the answers")
-        accepted = accepted if order is None else accepted[order]
-        values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
-        return replace(answers, values=values)
+        return open_referred(self.accept(score), score, answers)
 
     @property
     def reached_(self) -> bool:
-        """Whether some threshold is proved to reach the target; with groups, in each of them."""
-        if self.policies_ is None:
-            return math.isfinite(self.threshold_)
-        return all(policy.reached_ for policy in self.policies_.values())
+        """Whether some threshold is proved to reach the target."""
+        return math.isfinite(self.threshold_)
 
-    def path(self) -> pd.DataFrame:
+    def path(self) -> AcceptPath:
         """Return thresholds with lower bounds that hold together: choose any row after looking.
 
         Without a `grid` the thresholds accept the most confident 10%, 20%, ..., 100% of the
@@ -464,11 +415,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
         Returns
         -------
-        pandas.DataFrame
-            With the columns `threshold` (accept scores of at least this), `share` (of the
-            calibration set), `mean` (accuracy of these; missing if there are none) and `bound`
-            (lower confidence bound on the mean accuracy of new predictions that it accepts); and
-            before them `group`, if there are groups: the bounds hold together in each.
+        AcceptPath
+            Arrays with one entry for each threshold, and `to_frame`.
 
         Notes
         -----
@@ -482,19 +430,13 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         >>> score = rng.uniform(size=2000)
         >>> accuracy = (rng.uniform(size=2000) < score).astype(float)
         >>> policy = AcceptPolicy(target=0.8, outcome="binary").fit(score, accuracy)
-        >>> policy.path().round(2).iloc[[1, 4, 9]]
+        >>> policy.path().to_frame().round(2).iloc[[1, 4, 9]]
            threshold  share  mean  bound
         1        0.8    0.2  0.93   0.89
         4        0.5    0.5  0.75   0.72
         9       -inf    1.0  0.50   0.47
         """
-        import pandas as pd
-
         check_is_fitted(self)
-        if self.policies_ is not None:
-            parts = {name: policy.path() for name, policy in self.policies_.items()}
-            table = pd.concat(parts, names=["group"]).reset_index(level="group")
-            return table.reset_index(drop=True)
         if self.n_samples_ == 0:
             raise InputError("A path needs at least one labelled row, got none.")
         if self.grid is not None:
@@ -505,15 +447,16 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             ranked = np.sort(self.scores_)[::-1]
             ranks = self.n_samples_ * np.arange(1, N_SHARES) // N_SHARES
             thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
-        error, rows = (1 - self.confidence) / len(thresholds), []
-        for threshold in np.unique(thresholds)[::-1]:
-            is_accepted = self.scores_ >= threshold
-            values = self.accuracies_[is_accepted]
-            share, mean = values.size / self.n_samples_, values.mean() if values.size else np.nan
-            rows.append((threshold, share, mean, self._calibration.bound(is_accepted, error)))
-        return pd.DataFrame(rows, columns=["threshold", "share", "mean", "bound"])
-
-    table = path
+        error, calibration = (1 - self.confidence) / len(thresholds), self._calibration
+        thresholds = np.unique(thresholds)[::-1]
+        accepted = [self.scores_ >= threshold for threshold in thresholds]
+        values = [self.accuracies_[rows] for rows in accepted]
+        return AcceptPath(
+            thresholds,
+            np.array([rows.mean() for rows in accepted]),
+            np.array([some.mean() if some.size else np.nan for some in values]),
+            np.array([calibration.bound(rows, error) for rows in accepted]),
+        )
 
     def check_parameters(self) -> None:
         """Raise an `InputError` if the policy cannot be fitted with these parameters."""
@@ -540,11 +483,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         test, size = tests["bounded"], self.cluster_size_
         return _Calibration(self.scores_, self.accuracies_, self.clusters_, size, test)
 
-    def _fit_in_random_order(
-        self, scores: Floats, accuracies: Floats, clusters: Indices | None
-    ) -> None:
+    def _fit_rows(self, rows: ScoredRows) -> Self:
         """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
-        order = np.random.default_rng(self.random_state).permutation(len(scores))
+        scores, accuracies, clusters = rows.scores, rows.accuracies, rows.clusters
+        order = np.random.default_rng(self.random_state).permutation(len(rows))
         self.clusters_: Indices | None = None
         if clusters is not None and len(order):
             largest = int(np.bincount(clusters).max())
@@ -555,9 +497,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             if most > 1:  # one row of each cluster is independent of the others
                 self.clusters_ = number_clusters(clusters[order])
         self.scores_, self.accuracies_ = scores[order], accuracies[order]
-        self.n_samples_, self.policies_ = len(order), None
+        self.n_samples_ = len(order)
         choose = self._choose_for_target if self.share is None else self._choose_for_share
         self.threshold_, self.share_, self.bound_, self.message_ = choose()
+        return self
 
     def _choose_for_share(self) -> tuple[float, float, float, str]:
         """Return the highest threshold that accepts at least the share, ties apart.
@@ -674,19 +617,52 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptPath(ColumnResult):
+    """Thresholds of a policy with lower bounds that hold together: choose any after looking.
+
+    Parameters
+    ----------
+    threshold
+        (k,) thresholds, the highest first: accept scores of at least this.
+    share
+        (k,) share of the calibration set that each accepts.
+    mean
+        (k,) mean accuracy of these rows; missing without rows.
+    bound
+        (k,) lower confidence bound on the mean accuracy of new predictions that it accepts.
+    """
+
+    threshold: Floats
+    share: Floats
+    mean: Floats
+    bound: Floats
+
+    def __str__(self) -> str:
+        best = int(np.argmax(self.bound))
+        return (
+            f"{count(len(self.threshold), 'threshold')} with lower bounds that hold together; the "
+            f"highest is {self.bound[best]:.3f}, with {self.share[best]:.1%} accepted."
+        )
+
+
 N_SHOWN = 10  # rows in a notebook, from the first to the last
 
 
-@dataclass(frozen=True, eq=False)
-class AcceptCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptCurve(ColumnResult):
     """The mean accuracy of what is accepted, from the most confident prediction on.
 
     Parameters
     ----------
-    table
-        One row for each distinct score, the highest first: `threshold` (accept scores of at least
-        this), `n_accepted`, `share` (of all), `accuracy` (mean over the accepted),
-        `spread` (their standard deviation) and `area` (the curve's mean up to this share).
+    threshold
+        (k,) distinct scores, the highest first: accept scores of at least this.
+    n_accepted, share
+        (k,) how many of the rows each accepts, and which part of them.
+    accuracy, spread
+        (k,) mean and standard deviation of the accuracies of accepted rows.
+    areas
+        (k,) mean of the curve up to each share.
 
     Examples
     --------
@@ -696,12 +672,17 @@ class AcceptCurve:
     0.708
     """
 
-    table: pd.DataFrame
+    threshold: Floats
+    n_accepted: Integers
+    share: Floats
+    accuracy: Floats
+    spread: Floats
+    areas: Floats
 
     @property
     def area(self) -> float:
         """The area under the whole curve: the higher, the better the order; NaN if it is empty."""
-        return float(self.table["area"].iloc[-1]) if len(self.table) else float("nan")
+        return float(self.areas[-1]) if len(self.areas) else float("nan")
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return between what each mean accuracy lies, (low, high), one for each row.
@@ -713,10 +694,7 @@ class AcceptCurve:
         level
             How often such an interval covers (Wilson's, with the variance that is there).
         """
-        table = self.table
-        return wilson_interval(
-            table["accuracy"], table["spread"], table["n_accepted"], check_level(level)
-        )
+        return wilson_interval(self.accuracy, self.spread, self.n_accepted, check_level(level))
 
     def plot(
         self,
@@ -743,9 +721,9 @@ class AcceptCurve:
         level
             How often the band covers a mean.
         """
-        shown = "nothing to accept" if self.table.empty else f"area {self.area:.3f}"
+        shown = f"area {self.area:.3f}" if len(self.areas) else "nothing to accept"
         return plot_accept_curve(
-            self.table,
+            self.to_frame(),
             self.interval(level),
             label=shown if label is None else label,
             interval_label=f"{level:.0%} interval of the mean",
@@ -753,13 +731,17 @@ class AcceptCurve:
             ax=ax,
         )
 
+    def __str__(self) -> str:
+        if not len(self.areas):
+            return "An acceptance curve of no rows."
+        n_samples = count(int(self.n_accepted[-1]), "row")
+        return f"Area under the acceptance curve {self.area:.3f} ({n_samples})."
+
     def _repr_html_(self) -> str:
-        if self.table.empty:
-            return make_html("An acceptance curve of no rows.")
-        last = len(self.table) - 1
-        some = self.table.iloc[np.unique(np.linspace(0, last, N_SHOWN).round().astype(int))]
-        n_samples = count(int(self.table["n_accepted"].iloc[-1]), "row")
-        return make_html(f"Area under the acceptance curve {self.area:.3f} ({n_samples}).", some)
+        if not len(self.areas):
+            return make_html(str(self))
+        shown = np.linspace(0, len(self.areas) - 1, N_SHOWN).round().astype(int)
+        return make_html(str(self), self.to_frame().iloc[np.unique(shown)])
 
 
 def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
@@ -779,7 +761,8 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     Returns
     -------
     AcceptCurve
-        With a `table`, the `area` under the curve, and `plot`.
+        Arrays with one entry for each distinct score, the `area` under the curve, `to_frame` and
+        `plot`.
 
     See Also
     --------
@@ -793,14 +776,12 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
 
     Examples
     --------
-    >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).table.round(3)
-       threshold  n_accepted  share  accuracy  spread   area
+    >>> accept_curve([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]).to_frame().round(3)
+       threshold  n_accepted  share  accuracy  spread  areas
     0        0.9           1   0.25     1.000   0.000  1.000
     1        0.5           3   0.75     0.667   0.471  0.778
     2        0.1           4   1.00     0.500   0.500  0.708
     """
-    import pandas as pd
-
     score, accuracy = read_scored(score, accuracy)
     order = np.argsort(-score, kind="stable")
     ranked, total = score[order], np.cumsum(accuracy[order])
@@ -811,14 +792,10 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     variances = np.maximum(squares[last] / n_accepted - means**2, 0.0)  # rounding goes below 0
     sizes = np.diff(n_accepted, prepend=0)
     return AcceptCurve(
-        pd.DataFrame(
-            {
-                "threshold": ranked[last],
-                "n_accepted": n_accepted,
-                "share": n_accepted / max(len(score), 1),
-                "accuracy": means,
-                "spread": np.sqrt(variances),
-                "area": np.cumsum(sizes * means) / n_accepted,
-            }
-        )
+        threshold=ranked[last],
+        n_accepted=n_accepted,
+        share=n_accepted / max(len(score), 1),
+        accuracy=means,
+        spread=np.sqrt(variances),
+        areas=np.cumsum(sizes * means) / n_accepted,
     )

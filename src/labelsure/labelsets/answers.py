@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Names
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.foreign import as_table, index_of
 from labelsure.labelsets.label_names import check_label_names
@@ -33,7 +33,7 @@ LABEL, SCORE, LABELS, SCORES, WEIGHT = "label", "score", "labels", "scores", "we
 YES_AND_NO = {"yes", "no"}
 
 
-def parse_cell(value: Any) -> Any:
+def parse_cell(value: object) -> Any:
     """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
     if isinstance(value, np.ndarray):
         return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
@@ -47,7 +47,7 @@ def parse_cell(value: Any) -> Any:
     return value
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     """Return a value as messages show it, not too long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -56,7 +56,7 @@ def show_value(value: Any) -> str:
 # Scores
 
 
-def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
+def find_pairs(value: object) -> list[tuple[str, object]] | None:
     """Return labels with their scores, None where a cell is no such thing."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # as for a batch of one text
@@ -74,7 +74,7 @@ def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
     return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
 
 
-def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
+def pair_lists(labels: object, scores: object) -> list[tuple[str, object]]:
     """Return labels with their scores from two lists, as zero-shot pipelines print them."""
     labels, scores = parse_cell(labels), parse_cell(scores)
     if not isinstance(labels, list) or not isinstance(scores, list):
@@ -87,7 +87,7 @@ def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
 
 
 def scores_by_name(
-    pairs: list[tuple[str, Any]], label_names: Sequence[str], missing: float | None = None
+    pairs: list[tuple[str, object]], label_names: Sequence[str], missing: float | None = None
 ) -> Floats:
     """Return the scores in the order of the labels; labels without one have `missing`."""
     found = dict(pairs)
@@ -106,7 +106,7 @@ def scores_by_name(
     return np.array([read_score(found.get(label, missing), label) for label in label_names])
 
 
-def read_score(score: Any, label: str) -> float:
+def read_score(score: object, label: str) -> float:
     """Return a score as a number, or raise a ValueError; the label is for the message."""
     if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
         raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
@@ -127,8 +127,8 @@ def are_scores(source: Any) -> bool:
 
 
 def read_scores(
-    cells: Any,
-    label_names: Iterable[Any] | None,
+    cells: object,
+    label_names: Names,
     *,
     name: str,
     in_logs: bool = False,
@@ -163,7 +163,7 @@ def read_scores(
     return pd.DataFrame(rows, index_of(cells), names)
 
 
-def _normalise(score: Any, in_logs: bool) -> Any:
+def _normalise(score: object, in_logs: bool) -> Any:
     """Return the share of "yes" where a label has the probabilities of both words."""
     if not isinstance(score, dict) or set(map(str.lower, score)) != YES_AND_NO:
         return score
@@ -225,12 +225,12 @@ Vote = tuple[list[Any], float]
 """One answer: names of labels or zeros and ones, and its weight."""
 
 
-def _are_bits(labels: list[Any]) -> bool:
+def _are_bits(labels: list[object]) -> bool:
     """Whether labels are zeros and ones by position."""
     return bool(labels) and all(isinstance(bit, Real) for bit in labels)
 
 
-def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
+def parse_answers(value: object) -> tuple[list[Vote], OddAnswers]:
     """Return the votes of one instance, and what of its answers is none."""
     answers = parse_cell(value)
     if not isinstance(answers, list):
@@ -261,7 +261,7 @@ def parse_answers(value: Any) -> tuple[list[Vote], OddAnswers]:
 
 
 def read_cell_of_votes(
-    value: Any, label_names: Sequence[str], unknown: str = "drop"
+    value: object, label_names: Sequence[str], unknown: str = "drop"
 ) -> tuple[Labelsets, Floats, OddAnswers]:
     """Return the votes of one instance as rows, their weights, and what is no vote."""
     votes, odd = parse_answers(value)
@@ -285,7 +285,7 @@ def read_cell_of_votes(
     return rows, np.array([weight for _, weight in votes]), odd
 
 
-def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
+def names_in_answers(cells: Iterable[object]) -> tuple[str, ...]:
     """Return all names that answers list, sorted; cells that cannot be read are left for later."""
     found: set[str] = set()
     for cell in cells:
@@ -297,20 +297,20 @@ def names_in_answers(cells: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def are_answers(samples: Any) -> bool:
+def are_answers(samples: object) -> bool:
     """Whether rows are lists of answers, not an array of numbers."""
     if _is_object(samples):
         return True
     return isinstance(samples, (list, tuple)) and any(map(_is_cell, samples))
 
 
-def _is_object(values: Any) -> bool:
+def _is_object(values: object) -> bool:
     """Whether values are an array or a Series of Python objects or texts."""
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     return (hasattr(values, "iloc") and not hasattr(values, "columns")) or kind in "OUT"
 
 
-def _is_cell(row: Any) -> bool:
+def _is_cell(row: object) -> bool:
     """Whether a row is JSON, or has an answer that is something else than numbers."""
     return isinstance(row, str) or (
         isinstance(row, (list, tuple))
@@ -323,7 +323,7 @@ def _is_cell(row: Any) -> bool:
 
 
 def read_answers(
-    samples: Any, label_names: Iterable[Any] | None, unknown: str
+    samples: object, label_names: Names, unknown: str
 ) -> tuple[Labelsets, Floats, Indices, LabelNames]:
     """Return all votes as rows, their weights, whose they are, and the labels."""
     if unknown not in UNKNOWN:
@@ -356,6 +356,6 @@ def read_answers(
     return np.concatenate(rows), np.concatenate(weights), instance, names
 
 
-def _raise(reasons: dict[Any, str], name: str) -> None:
+def _raise(reasons: dict[object, str], name: str) -> None:
     if reasons:
         raise RowsError(reasons, f"`{name}`")

@@ -18,7 +18,7 @@ MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
 
 
-def codes_of(rows: Labelsets) -> NDArray[Any]:
+def codes_of(rows: Labelsets) -> NDArray[np.generic]:
     """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
 
     Examples
@@ -48,7 +48,7 @@ def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
     return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
 
 
-def code_keys(Y: Labelsets) -> NDArray[Any]:
+def code_keys(Y: Labelsets) -> NDArray[np.generic]:
     """Return one key for each row that sorts and compares like its code, at any L."""
     if Y.shape[1] <= MAX_INTEGER_LABELS:
         return codes_of(Y)
@@ -56,7 +56,7 @@ def code_keys(Y: Labelsets) -> NDArray[Any]:
     return highest_first.view(f"S{highest_first.shape[1]}").ravel()
 
 
-def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
+def key_sparse_rows(Y: Labelsets) -> NDArray[np.generic]:
     """Return one key for each row that sorts like its code: its labels, the last one first."""
     starts: Any = Y.indptr  # type: ignore[attr-defined]
     labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
     return keys
 
 
-def row_keys(Y: Labelsets) -> NDArray[Any]:
+def row_keys(Y: Labelsets) -> NDArray[np.generic]:
     """Return one key for each row that sorts and compares like its code, in either form."""
     return key_sparse_rows(Y) if is_sparse(Y) else code_keys(Y)
 

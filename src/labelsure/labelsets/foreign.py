@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Labelsets, LabelsetsLike
 from labelsure.errors import InputError
 from labelsure.labelsets.sparse import is_sparse
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def count_rows(values: Any) -> int:
+def count_rows(values: object) -> int:
     """Return the number of instances of an array, table, sparse matrix or list."""
     if hasattr(values, "__len__") and not hasattr(values, "shape"):
         return len(values)
@@ -47,7 +47,7 @@ def count_axes(values: Any) -> int:
         return 2
 
 
-def refuse_masked(values: Any, name: str) -> None:
+def refuse_masked(values: object, name: str) -> None:
     """Refuse a masked array, or a list of them, of which something is masked.
 
     NumPy forgets the mask when such an array becomes a plain one.
@@ -113,13 +113,13 @@ def as_table(source: Any) -> Any:
     return pd.DataFrame(columns, range(len(table)))
 
 
-def names_in(Y: Any) -> list[str] | None:
+def names_in(Y: LabelsetsLike) -> list[str] | None:
     """Return the column names of a table, None for anything else."""
     columns = getattr(Y, "column_names", getattr(Y, "columns", None))  # PyArrow's, all others'
     return None if columns is None else [str(column) for column in columns]
 
 
-def index_of(source: Any) -> pd.Index | None:
+def index_of(source: object) -> pd.Index | None:
     """Return the index of a DataFrame or Series, None for anything else."""
     index: pd.Index | None = getattr(source, "index", None)
     return index if hasattr(index, "get_indexer") else None  # a list has a method of this name

@@ -5,18 +5,17 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Indices, LabelNames
+from labelsure._runtime.typing import Indices, LabelNames, Names
 from labelsure.errors import InputError
 
 MAX_WRITTEN_NAMES = 10_000
 """More labels than this are shown by the first and the last, and have one entry of classes."""
 
 
-def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
+def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
     """Return `n_labels` distinct names as strings; None where labels have no names.
 
     Examples
@@ -80,7 +79,7 @@ def refuse_other_labels(
     )
 
 
-def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
+def check_label_order(order: object, n_labels: int | None = None, *, name: str) -> Indices:
     """Return an order of the labels as an array, or say what is wrong with it.
 
     Examples

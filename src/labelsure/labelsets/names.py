@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, list_names, make_html
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+    Names,
+    Rows,
+)
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_masked
 from labelsure.labelsets.label_names import check_label_names
@@ -124,8 +132,8 @@ class NamedLabelsets:
 
 
 def read_labelsets(
-    Y: Any,
-    label_names: Iterable[Any] | None = None,
+    Y: LabelsetsLike,
+    label_names: Names = None,
     *,
     name: str = "Y",
     sep: str | None = None,
@@ -211,7 +219,7 @@ class GivenLabelsets:
     index: pd.Index | None
 
     @classmethod
-    def read(cls, Y: Any, name: str, sep: str | None = None) -> GivenLabelsets:
+    def read(cls, Y: LabelsetsLike, name: str, sep: str | None = None) -> GivenLabelsets:
         """Read anything that users have; arguments as of `read_labelsets`."""
         if isinstance(Y, NamedLabelsets):
             return cls(name, Y.labelsets, None, Y.label_names, Y.index)
@@ -255,7 +263,7 @@ class GivenLabelsets:
         return rows if order is None else rows[order]
 
 
-def align_pair(Y_true: Any, Y_pred: Any) -> tuple[Labelsets, Labelsets]:
+def align_pair(Y_true: LabelsetsLike, Y_pred: LabelsetsLike) -> tuple[Labelsets, Labelsets]:
     """Return a truth and a prediction with their rows in the order of the first, or refuse them.
 
     Of names that instances list on both sides all that occur are the labels.
@@ -275,7 +283,7 @@ def align_pair(Y_true: Any, Y_pred: Any) -> tuple[Labelsets, Labelsets]:
     return rows, other.to_batch(batch, beside="`Y_true`", sparse=sparse)
 
 
-def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
+def order_columns(source: Any, label_names: Names, name: str) -> tuple[Any, Any]:
     """Return scores with their columns in the order of label names, and these names."""
     table = as_table(source)
     own = names_in(table)
@@ -299,7 +307,7 @@ def _may_list_numbers(values: Any, label_names: Sequence[str]) -> bool:
     )
 
 
-def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
+def _name_sets(Y: LabelsetsLike, name: str, sep: str | None) -> list[list[str]] | None:
     """Return each instance's label names; None where Y holds zeros and ones."""
     entries: Sequence[Any] = ()
     if hasattr(Y, "columns"):
@@ -360,7 +368,12 @@ def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: b
 
 
 def align_labelsets(
-    Y: Any, like: Batch, *, name: str, beside: str = "the distribution", sparse: bool = False
+    Y: LabelsetsLike,
+    like: Batch,
+    *,
+    name: str,
+    beside: str = "the distribution",
+    sparse: bool = False,
 ) -> Labelsets:
     """Return labelsets in the order of the labels and instances of a batch, or refuse them."""
     is_plain = type(Y) is np.ndarray and Y.ndim == 2 and Y.dtype.kind in "biuf"

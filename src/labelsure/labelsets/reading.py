@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Labelsets, LabelsetsLike
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
@@ -21,7 +21,7 @@ OPEN = -1  # the value of a label that an answer leaves open
 
 
 def read_rows(
-    Y: Any,
+    Y: LabelsetsLike,
     name: str = "Y",
     *,
     n_samples: int | None = None,
@@ -92,7 +92,7 @@ def check_shape(
             raise InputError(f"`{name}` must have {number} {what}, got {found}.")
 
 
-def _read_numbers(Y: Any, name: str) -> NDArray[Any]:
+def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
     """Return numbers or booleans in any form as an array, or say what they are instead."""
     if hasattr(Y, "toarray"):  # scipy sparse
         Y = Y.toarray()
@@ -142,5 +142,5 @@ def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     return InputError(f"`{name}` must contain only 0 and 1, got {value} in {where}. {fix}")
 
 
-def _all_numbers(array: NDArray[Any]) -> bool:
+def _all_numbers(array: NDArray[np.generic]) -> bool:
     return all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array.flat)

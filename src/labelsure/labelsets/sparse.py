@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Labelsets, LabelsetsLike
 
 
-def is_sparse(Y: Any) -> bool:
+def is_sparse(Y: LabelsetsLike) -> bool:
     """Whether labelsets are rows of a scipy sparse array or matrix."""
     return bool(issparse(Y))
 
 
-def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
+def sparse_ones(
+    indices: NDArray[np.generic], starts: NDArray[np.generic], n_labels: int
+) -> Labelsets:
     """Return sparse rows from the labels of all rows, in order, and where each row starts."""
     ones = np.ones(len(indices), dtype=np.int8)
     rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))
@@ -24,7 +24,7 @@ def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> L
     return rows
 
 
-def make_sparse(Y: Any) -> Labelsets:
+def make_sparse(Y: LabelsetsLike) -> Labelsets:
     """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
 
     Examples

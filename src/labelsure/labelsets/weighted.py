@@ -55,7 +55,7 @@ class WeightedLabelsets:
 
     @classmethod
     def merge(
-        cls, rows: Any, weights: Any, instance: Any, n_samples: int | None = None
+        cls, rows: object, weights: object, instance: object, n_samples: int | None = None
     ) -> WeightedLabelsets:
         """Add up the weights of equal labelsets, drop those of weight 0, and sort the rest."""
         rows = np.asarray(rows, dtype=np.int8)
@@ -209,7 +209,7 @@ def find_distinct(rows: Labelsets, instance: Indices) -> Indices:
     return order[first]
 
 
-def _group_equal(keys: NDArray[Any], instance: Indices) -> tuple[Indices, Indices]:
+def _group_equal(keys: NDArray[np.generic], instance: Indices) -> tuple[Indices, Indices]:
     """Sort by instance and key; return the order and where in it each group of equal ones starts.
 
     The sort is stable, so that a group starts with the one that came first.

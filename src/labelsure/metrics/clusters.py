@@ -55,7 +55,7 @@ def first_rows(clusters: Indices, most: int) -> Indices:
     return np.sort(by_cluster[rank < most])
 
 
-def sum_by_cluster(values: Any, clusters: Indices) -> Any:
+def sum_by_cluster(values: object, clusters: Indices) -> Any:
     """Sum (n, ...) values over the rows of each cluster, (k, ...); sparse stays sparse."""
     n_samples = len(clusters)
     rows = csr_array((np.ones(n_samples), clusters, np.arange(n_samples + 1)))

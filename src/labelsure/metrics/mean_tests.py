@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, expit, gammaln, ndtri, ndtri_exp, stdtr, stdtrit
 
 from labelsure._kernels.statistics import count_shown, largest_log_capital
@@ -188,7 +189,9 @@ def dispersion_ratio(coins: Any, residuals: Any) -> Any:
     return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
 
 
-def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
+def wilson_interval(
+    mean: ArrayLike, spread: ArrayLike, n_samples: ArrayLike, level: float
+) -> tuple[Floats, Floats]:
     """Return Wilson's interval of means, for as many coins as would scatter as the values do."""
     mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
     ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.label_names import check_label_names
@@ -127,7 +127,7 @@ class PartialLabelsets:
         """How many labels are open, (n,)."""
         return self.is_open.sum(axis=1)
 
-    def align(self, Y: Any, name: str = "Y_true") -> Labelsets:
+    def align(self, Y: LabelsetsLike, name: str = "Y_true") -> Labelsets:
         """Return labelsets in the order of these labels and instances, or refuse them.
 
         Parameters
@@ -140,7 +140,7 @@ class PartialLabelsets:
         """
         return align_labelsets(Y, self, name=name, beside="the answer")
 
-    def agrees(self, Y_true: Any) -> Mask:
+    def agrees(self, Y_true: LabelsetsLike) -> Mask:
         """Say whether all labels that are decided are right, (n,); its mean is the coverage.
 
         An answer that leaves all labels open agrees with every truth.
@@ -152,7 +152,7 @@ class PartialLabelsets:
         """
         return ((self.values == self.align(Y_true)) | self.is_open).all(axis=1)
 
-    def counts(self, Y_true: Any) -> Counts:
+    def counts(self, Y_true: LabelsetsLike) -> Counts:
         """Return (tp, fp, fn, tn) of the decided labels, each (n,); open ones are in none.
 
         Parameters
@@ -165,7 +165,7 @@ class PartialLabelsets:
         tp, fp, fn, tn = ((mine & theirs).sum(axis=1) for mine, theirs in pairs)
         return tp, fp, fn, tn
 
-    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float = 1.0) -> Floats:
+    def accuracy(self, Y_true: LabelsetsLike, metric: MetricLike, *, empty: float = 1.0) -> Floats:
         """Return the accuracy of the decided labels alone, (n,); NaN where all labels are open.
 
         Parameters
@@ -192,7 +192,7 @@ class PartialLabelsets:
 
     def compare(
         self,
-        Y_true: Any,
+        Y_true: LabelsetsLike,
         metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard", "f1"),
         *,
         empty: float = 1.0,
@@ -262,7 +262,7 @@ class PartialLabelsets:
         return make_html(f"{sizes}{share}.", self[:N_ROWS].to_frame(sep=None))
 
 
-def _check_values(values: Any) -> Labelsets:
+def _check_values(values: object) -> Labelsets:
     refuse_masked(values, "values")
     array = np.asarray(values)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iuf":

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, LabelsetsLike
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.counts import count_labels, count_shared
 from labelsure.labelsets.names import align_pair
@@ -251,7 +251,9 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     return tp, fp, fn, true.shape[1] - tp - fp - fn
 
 
-def accuracy(Y_true: ArrayLike, Y_pred: Any, metric: MetricLike, *, empty: float = 1.0) -> Floats:
+def accuracy(
+    Y_true: ArrayLike, Y_pred: LabelsetsLike, metric: MetricLike, *, empty: float = 1.0
+) -> Floats:
     """Compute the accuracy of each prediction against its truth.
 
     Parameters

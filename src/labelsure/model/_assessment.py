@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Labelsets, Mask
+from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets, Mask
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
@@ -72,7 +72,7 @@ class Assessment:
     accuracy: Floats
     expected: Floats
     accepted: Mask | None
-    reason: NDArray[Any]
+    reason: NDArray[np.object_]
     region: RegionLabelsets | None = None
     shift: ShiftTest | None = None
     untested: str = ""
@@ -205,7 +205,7 @@ def assess_rows(
     fitted: Fitted,
     predictions: Predictions,
     rows: RowEstimates,
-    X: Any = None,
+    X: FeaturesLike = None,
     *,
     tests_shift: bool = False,
 ) -> Assessment:
@@ -239,14 +239,14 @@ def assess_rows(
     )
 
 
-def is_outside(reasons: NDArray[Any]) -> Mask:
+def is_outside(reasons: NDArray[np.object_]) -> Mask:
     """Which rows are referred because their input is outside of the ranges, (n,)."""
     return np.array([str(reason).startswith(OUTSIDE) for reason in reasons], dtype=bool)
 
 
 def _give_reasons(
     policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
-) -> NDArray[Any]:
+) -> NDArray[np.object_]:
     """Return one of few sentences for each prediction, so that they can be counted."""
     if policy is None or accepted is None:
         return np.full(n_samples, "no target or share was set", dtype=object)

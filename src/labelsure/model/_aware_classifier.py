@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.progress import ProgressBar
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import weighted_mean
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
@@ -51,10 +51,10 @@ from labelsure.model._training_data import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labelsure._runtime.pages import Page
-    from labelsure.estimation.monitoring import MonitorTable
+    from labelsure.estimation._label_estimates import LabelEstimates
+    from labelsure.estimation._label_shift import PrevalenceEstimates
+    from labelsure.estimation.monitoring import MonitorResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -206,7 +206,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         metric: MetricLike = "jaccard",
         target: float | None = None,
         *,
@@ -244,13 +244,13 @@ class AccuracyAwareClassifier(FittedAttributes):
     @_shows_progress
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: FeaturesLike,
+        y: LabelsetsLike,
+        sample_weight: object = None,
         *,
-        groups: Any = None,
-        Y_pred: Any = None,
-        **params: Any,
+        groups: object = None,
+        Y_pred: LabelsetsLike = None,
+        **params: object,
     ) -> Self:
         """Fit the classifier, the estimator of its accuracy and, with a target, the policy.
 
@@ -295,7 +295,9 @@ class AccuracyAwareClassifier(FittedAttributes):
         self._log(self.summary_)
         return self
 
-    def _make_calibration(self, data: TrainingData, estimator: Any, splits: bool) -> Calibration:
+    def _make_calibration(
+        self, data: TrainingData, estimator: Estimator, splits: bool
+    ) -> Calibration:
         """How calibration rows come about, with the settings of this model."""
         kind = HeldOut if holds_out(estimator, self.cv) else CrossFitted
         given = data.Y_pred is not None
@@ -317,7 +319,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         if self.verbose:
             print(f"labelsure: {step}", file=sys.stderr)
 
-    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+    def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return P(Y given x) of each row: the estimator's, recalibrated where that helps.
 
         Parameters
@@ -334,15 +336,17 @@ class AccuracyAwareClassifier(FittedAttributes):
         check_is_fitted(self, "fitted_")
         return self.fitted_.predictor.distribution(X)
 
-    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
         return self.predict_distribution(X)
 
-    def _predict(self, X: Any, Y_pred: Any = None, *, of_any_system: bool = False) -> Predictions:
+    def _predict(
+        self, X: FeaturesLike, Y_pred: LabelsetsLike = None, *, of_any_system: bool = False
+    ) -> Predictions:
         check_is_fitted(self, "fitted_")
         return self.fitted_.predictor.predict(X, Y_pred, of_any_system=of_any_system)
 
     @_shows_progress
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: FeaturesLike) -> NDArray[Any]:
         """Return the predicted labelset of each row.
 
         Parameters
@@ -361,7 +365,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return self.fitted_.predictor.labels.to_classes(labelsets)
 
     @_shows_progress
-    def predict_accuracy(self, X: Any, *, Y_pred: Any = None) -> Floats:
+    def predict_accuracy(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Floats:
         """Return the estimated accuracy of each prediction.
 
         Parameters
@@ -382,7 +386,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return self.accuracy_estimator_.predict(found.dist, found.decisions)
 
     @_shows_progress
-    def accept(self, X: Any, *, Y_pred: Any = None) -> Mask:
+    def accept(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Mask:
         """Return which predictions the policy accepts; needs a target or a share.
 
         Parameters
@@ -415,7 +419,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return accepted
 
     @_shows_progress
-    def predict_region(self, X: Any) -> RegionLabelsets:
+    def predict_region(self, X: FeaturesLike) -> RegionLabelsets:
         """Return the conformal prediction set of each row.
 
         The coverage is that of `region`, 0.9 by default, on average over new rows from the same
@@ -437,7 +441,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def estimate(
-        self, X: Any, *, Y_pred: Any = None, **settings: Unpack[BatchSettings]
+        self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None, **settings: Unpack[BatchSettings]
     ) -> Estimate:
         """Estimate the mean accuracy of a batch, with a confidence interval, under any metric.
 
@@ -488,7 +492,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def compare(
-        self, other: AccuracyAwareClassifier, X: Any, **settings: Unpack[BatchSettings]
+        self, other: AccuracyAwareClassifier, X: FeaturesLike, **settings: Unpack[BatchSettings]
     ) -> Difference:
         """Estimate by how much this model is more accurate on a batch than another one.
 
@@ -528,7 +532,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return self.fitted_.compare(other.fitted_, predictions, settings)
 
     def draw_audit(
-        self, X: Any, n_rows: int, *, random_state: int | None = None
+        self, X: FeaturesLike, n_rows: int, *, random_state: int | None = None
     ) -> NDArray[np.intp]:
         """Return the positions of rows to label, drawn at random without replacement.
 
@@ -553,7 +557,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorTable:
+    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorResult:
         """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
         Parameters
@@ -567,9 +571,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        MonitorTable
-            A DataFrame with one row per chunk: estimated accuracy, p-value and `alert`; `report()`
-            is a page for people.
+        MonitorResult
+            Estimated accuracy, p-value and `alert` of each chunk; `to_frame()` is a table,
+            `report()` a page for people.
 
         See Also
         --------
@@ -586,7 +590,9 @@ class AccuracyAwareClassifier(FittedAttributes):
             }
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
-    def estimate_prevalence(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+    def estimate_prevalence(
+        self, X: FeaturesLike, *, level: float | None = None
+    ) -> PrevalenceEstimates:
         """Return how often each label is true in a batch that nobody has labelled.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
@@ -601,9 +607,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each label: its prevalence on the `calibration` set, and `prevalence` in the
-            batch with an interval from `low` to `high`.
+        PrevalenceEstimates
+            Of each label the prevalence on the `calibration` set, and `prevalence` in the batch
+            with an interval from `low` to `high`; `to_frame()` is a table.
         """
         level = self.confidence if level is None else level
         dist = self.predict_distribution(X)
@@ -612,13 +618,13 @@ class AccuracyAwareClassifier(FittedAttributes):
     @_shows_progress
     def estimate_labels(
         self,
-        X: Any,
+        X: FeaturesLike,
         *,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
         level: float | None = None,
-        Y_true: Any = None,
-        rows: Any = None,
-    ) -> pd.DataFrame:
+        Y_true: LabelsetsLike = None,
+        rows: object = None,
+    ) -> LabelEstimates:
         """Estimate precision, recall and F1 of each label in a batch that nobody has labelled.
 
         Parameters
@@ -637,9 +643,9 @@ class AccuracyAwareClassifier(FittedAttributes):
 
         Returns
         -------
-        pandas.DataFrame
-            One row per label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
-            `f1`, each with an interval from `_low` to `_high`. 0/0 counts as `empty`.
+        LabelEstimates
+            `n_predicted` of each label, and estimated `n_true`, `precision`, `recall` and `f1`,
+            with intervals from `_low` to `_high`; `to_frame()` is a table. 0/0 counts as `empty`.
         """
         level = self.confidence if level is None else level
         found = self._predict(X, Y_pred, of_any_system=Y_true is not None)
@@ -650,7 +656,9 @@ class AccuracyAwareClassifier(FittedAttributes):
         )
 
     @_shows_progress
-    def assess(self, X: Any, *, Y_pred: Any = None, k: int = 0, shift: str = "test") -> Assessment:
+    def assess(
+        self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None, k: int = 0, shift: str = "test"
+    ) -> Assessment:
         """Return predictions with their estimated accuracies and whether they are accepted.
 
         Parameters
@@ -683,10 +691,10 @@ class AccuracyAwareClassifier(FittedAttributes):
     @_shows_progress
     def report(
         self,
-        X: Any = None,
-        Y: Any = None,
+        X: FeaturesLike = None,
+        Y: LabelsetsLike = None,
         *,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
         show: Sequence[str] = (),
         title: str = "Which predictions can go out?",
         open_cost: float | None = None,
@@ -727,7 +735,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         batch = PageBatch(found, truth, shown)
         return make_model_report(self.fitted_, [batch], title, open_cost)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Return the mean accuracy of the predictions for X under the metric of the model.
 
         Parameters
@@ -756,7 +764,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self._new_estimator(), method_mapping=mapping)
 
-    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _route(self, params: dict[str, object]) -> dict[str, object]:
         """Return what goes to the estimator's `fit` beside X and y; None counts as not given."""
         params = {name: value for name, value in params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
@@ -786,15 +794,15 @@ class AccuracyAwareClassifier(FittedAttributes):
             )
         return promises
 
-    def _recalibration(self) -> Any:
+    def _recalibration(self) -> Recalibration | None:
         if self.constraints is None:
             return self.recalibration
         return ConstrainedCalibration(self.constraints, calibrate=self.recalibration is not None)
 
-    def _wrapped_estimator(self) -> Any:
+    def _wrapped_estimator(self) -> Estimator:
         return self.estimator
 
-    def _new_estimator(self) -> Any:
+    def _new_estimator(self) -> Estimator:
         if self.estimator is None:
             return EnsembleOfClassifierChains(n_jobs=self.n_jobs, random_state=self.random_state)
         return self.estimator

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
+from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._inner_models import innermost, is_prefit
 from labelsure.classifiers.recalibration import (
     Part,
@@ -174,7 +174,7 @@ class Calibration(ABC):
         Called with a sentence at each step.
     """
 
-    estimator: Any
+    estimator: Estimator
     metric: MetricLike
     empty: float
     cv: Any
@@ -235,7 +235,7 @@ class Calibration(ABC):
 
     @one_blas_thread()
     def fit_recalibration(
-        self, fitted: Any, parts: Sequence[CalibrationRows]
+        self, fitted: Estimator, parts: Sequence[CalibrationRows]
     ) -> Recalibration | None:
         """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
         is_auto = isinstance(self.recalibration, str)
@@ -265,7 +265,7 @@ class Calibration(ABC):
         return found
 
 
-def learns_from_rows(recalibration: Any) -> bool:
+def learns_from_rows(recalibration: object) -> bool:
     """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
     return recalibration is not None and getattr(recalibration, "calibrate", True)
 
@@ -423,6 +423,6 @@ def _warn_of_copies(data: TrainingData, training: Indices, held_out: Indices) ->
     warn_if_rows_are_shared(*((take_rows(data.X, rows), data.Y[rows]) for rows in some))
 
 
-def holds_out(estimator: Any, cv: Any) -> bool:
+def holds_out(estimator: Estimator, cv: object) -> bool:
     """Whether calibration rows are new to the model that predicts."""
     return is_prefit(estimator) or is_share(cv)

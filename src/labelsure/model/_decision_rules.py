@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Labelsets
+from labelsure._runtime.typing import Estimator, FeaturesLike, Labelsets
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
@@ -30,7 +30,7 @@ from labelsure.saving import CompactState
 DECISIONS = ("best", "mode", "predict")
 
 
-def predict_labelsets(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+def predict_labelsets(fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution) -> Labelsets:
     """Labelsets of a model's own `predict`, (n, L)."""
     if len(dist) == 0:
         return dist.mode()
@@ -53,7 +53,9 @@ class DecisionRule(ABC):
         """Which predictions are judged, in words."""
         return self.words
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets | None:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets | None:
         """Predictions that do not follow from the distribution; None where they do."""
         return None
 
@@ -134,7 +136,9 @@ class OwnPredict(DecisionRule):
     name: ClassVar[str] = "predict"
     words: ClassVar[str] = "the model's own `predict`"
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets:
         """Labelsets of the model's own `predict`."""
         return predict_labelsets(fitted, X, dist)
 
@@ -151,7 +155,9 @@ class Given(OwnPredict):
     takes_predictions: ClassVar[bool] = True
     words: ClassVar[str] = "the predictions given as `Y_pred`"
 
-    def predict_apart(self, fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelsets:
+    def predict_apart(
+        self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
+    ) -> Labelsets:
         """Refuse to predict."""
         raise InputError(
             "`Y_pred` must be given to a model that was fitted with `Y_pred`, got None. Pass "
@@ -173,7 +179,7 @@ class Thresholds(DecisionRule):
         return found if dist.rules is None else dist.rules.close(found)
 
 
-def check_decision(decision: Any, metric: MetricLike) -> None:
+def check_decision(decision: object, metric: MetricLike) -> None:
     """Refuse unknown decisions, and the best ones where one label or all of them are best."""
     if isinstance(decision, LabelThresholds):
         check_is_fitted(decision)
@@ -189,7 +195,7 @@ def check_decision(decision: Any, metric: MetricLike) -> None:
 
 
 def make_rule(
-    decision: Any, metric: MetricLike, empty: float, truth: Labelsets, *, given: bool
+    decision: object, metric: MetricLike, empty: float, truth: Labelsets, *, given: bool
 ) -> DecisionRule:
     """Decision rule of the parameter `decision`, or of `Y_pred` where predictions are `given`."""
     if given:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import estimator_html_repr
 
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import LabelNames
+from labelsure._runtime.typing import Estimator, LabelNames
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.estimation._batch_estimates import Estimate
@@ -28,7 +28,7 @@ class FittedAttributes(LabelsetPredictor):
     fitted_: Fitted
 
     @property
-    def estimator_(self) -> Any:
+    def estimator_(self) -> Estimator:
         """The fitted classifier."""
         return self.fitted_.predictor.estimator
 
@@ -104,7 +104,7 @@ class FittedAttributes(LabelsetPredictor):
         return self._known(self.fitted_.predictor.inputs.n_features, "n_features_in_")
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the columns of X, where it had some."""
         names = self.fitted_.predictor.inputs.names
         known = None if names is None else np.array(names, dtype=object)
@@ -123,5 +123,5 @@ class FittedAttributes(LabelsetPredictor):
             return str(estimator_html_repr(self))
         return make_html(self.summary_, self.card_.brief())
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

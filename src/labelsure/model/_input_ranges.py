@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 
 from labelsure._runtime.limits import DECISION_BYTES, cut_rows
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Indices
 from labelsure.classifiers._inner_models import first_step, innermost
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.distributions._probabilities import make_generator
@@ -62,7 +62,9 @@ class InputRanges(CompactState):
     limit: float
 
     @classmethod
-    def fit(cls, X: Any, rows: Indices, estimator: Any, seed: int | None) -> Self | None:
+    def fit(
+        cls, X: FeaturesLike, rows: Indices, estimator: Estimator, seed: int | None
+    ) -> Self | None:
         """Ranges of some rows; None where X has no columns of numbers."""
         takes_numbers, names = _choose_columns(X, estimator)
         drawn = make_generator(seed).permutation(rows)[:MAX_ROWS]
@@ -80,7 +82,7 @@ class InputRanges(CompactState):
         limit = max(float(np.sort(deviations)[rank - 1]), LEAST_LIMIT)
         return cls(names, *_measure(values), limit)
 
-    def find_outside(self, X: Any, shown: list[str] | None = None) -> NDArray[np.object_]:
+    def find_outside(self, X: FeaturesLike, shown: list[str] | None = None) -> NDArray[np.object_]:
         """Name of the column by which each row is outside, (n,); None for rows within."""
         values = _read_numbers(X, self.names)
         assert values is not None  # the model has read X
@@ -104,7 +106,7 @@ class InputRanges(CompactState):
         return largest, columns
 
 
-def _choose_columns(X: Any, estimator: Any) -> tuple[bool, list[str] | None]:
+def _choose_columns(X: FeaturesLike, estimator: Estimator) -> tuple[bool, list[str] | None]:
     """Whether ranges are taken of X, and of which columns by name.
 
     Columns that the model drops, such as identifiers, may take any value.
@@ -126,7 +128,7 @@ def _choose_columns(X: Any, estimator: Any) -> tuple[bool, list[str] | None]:
     return bool(names), names
 
 
-def _read_numbers(X: Any, names: list[str] | None) -> Any:
+def _read_numbers(X: FeaturesLike, names: list[str] | None) -> Any:
     """Columns of numbers, (n, d); None if X has none."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
@@ -169,7 +171,7 @@ def _rank(values: Any, ranks: list[int]) -> Floats:
     return cast(Floats, np.partition(values, ranks, axis=0)[ranks])
 
 
-def _rank_sparse(values: Any, ranks: list[int]) -> Floats:
+def _rank_sparse(values: object, ranks: list[int]) -> Floats:
     """Numbers of some ranks in each column, (ranks, d), zeros between negative and positive."""
     columns = sparse.csc_array(values)
     lengths = np.diff(columns.indptr)

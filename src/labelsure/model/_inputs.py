@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_array
 
+from labelsure._runtime.typing import Estimator, FeaturesLike
 from labelsure.classifiers._inner_models import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier
@@ -20,7 +21,7 @@ from labelsure.labelsets.names import list_some
 OWNER = "AccuracyAwareClassifier"
 
 
-def as_batch(X: Any) -> Any:
+def as_batch(X: FeaturesLike) -> FeaturesLike:
     """Return records, a list of dicts, as a DataFrame; anything else as it is."""
     has_rows = any(hasattr(X, name) for name in ("__len__", "__array__", "__arrow_c_stream__"))
     if type(X) in (dict, str) or not (has_rows or hasattr(X, "shape")):
@@ -51,7 +52,7 @@ def refuse_as_input() -> Iterator[None]:
         raise InputError(f"{error}") from error
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: FeaturesLike) -> list[str] | None:
     """Names of the columns of a table; None if X has none, or other names than texts."""
     if not hasattr(X, "columns"):
         return None
@@ -59,7 +60,7 @@ def column_names(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def selects_columns(estimator: Any) -> bool:
+def selects_columns(estimator: Estimator) -> bool:
     """Whether a model takes columns by name itself and ignores further ones."""
     first = first_step(estimator)
     return isinstance(first, (ColumnTransformer, PrecomputedProbabilities)) or hasattr(
@@ -88,7 +89,9 @@ class InputColumns:
     requirements: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, X: Any, estimator: Any, requirements: dict[str, Any]) -> InputColumns:
+    def of(
+        cls, X: FeaturesLike, estimator: Estimator, requirements: dict[str, object]
+    ) -> InputColumns:
         """Columns of the rows of `fit`; a fitted model has its own order of names."""
         names = None if selects_columns(estimator) else column_names(as_table(X))
         known = getattr(estimator, "feature_names_in_", None)
@@ -99,12 +102,12 @@ class InputColumns:
         columns = cls(names, None, {**requirements, "ensure_min_samples": 0})
         return replace(columns, n_features=columns.read(X).shape[1])
 
-    def of_fitted(self, estimator: Any) -> InputColumns:
+    def of_fitted(self, estimator: Estimator) -> InputColumns:
         """Columns with the number that the fitted model knows."""
         known = getattr(estimator, "n_features_in_", self.n_features)
         return replace(self, n_features=None if known is None else int(known))
 
-    def read(self, X: Any) -> Any:
+    def read(self, X: FeaturesLike) -> FeaturesLike:
         """Return X as the model takes it, columns aligned by name. Raises InputError."""
         refuse_masked(X, "X")
         X = self._align(X)
@@ -119,7 +122,7 @@ class InputColumns:
             )
         return checked
 
-    def _align(self, X: Any) -> Any:
+    def _align(self, X: FeaturesLike) -> FeaturesLike:
         """Return the columns of a table in the order of the model. Raises InputError."""
         names = column_names(table := as_table(X))
         if self.names is None or names is None or names == self.names:

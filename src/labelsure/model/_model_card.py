@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 
 from labelsure._runtime.notebook import list_names, make_html
+from labelsure._runtime.typing import Estimator
 from labelsure.classifiers._inner_models import first_step, innermost, is_prefit
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
@@ -215,7 +216,7 @@ def make_card(
     )
 
 
-def _describe_classifier(fitted: Any) -> str:
+def _describe_classifier(fitted: Estimator) -> str:
     """Return the name of the model that predicts, and how it recalibrates itself."""
     inner = innermost(fitted)
     found = getattr(inner, "recalibration_", None)
@@ -224,7 +225,7 @@ def _describe_classifier(fitted: Any) -> str:
     return f"{type(inner).__name__}{chosen}{before}"
 
 
-def _describe_columns(fitted: Any) -> list[dict[str, str]] | None:
+def _describe_columns(fitted: Estimator) -> list[dict[str, str]] | None:
     """Roles of the columns of a table, by the first step of a pipeline; None without it."""
     first = first_step(fitted)
     return first.describe_columns() if hasattr(first, "describe_columns") else None
@@ -232,7 +233,7 @@ def _describe_columns(fitted: Any) -> list[dict[str, str]] | None:
 
 def _measure_calibration(
     estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
-) -> tuple[dict[str, list[Any]], str]:
+) -> tuple[dict[str, list[object]], str]:
     """Return the columns of `reliability`, out of sample, and on which rows."""
     if for_policy is for_estimator:
         (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS

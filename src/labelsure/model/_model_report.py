@@ -13,7 +13,7 @@ from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import Floats, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets
 from labelsure.classifiers._inner_models import is_prefit
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -94,7 +94,7 @@ class RowSample:
         self.keys = keys[chosen]
 
 
-def choose_columns(X: Any, show: Sequence[str]) -> pd.DataFrame | None:
+def choose_columns(X: FeaturesLike, show: Sequence[str]) -> pd.DataFrame | None:
     """Return the columns of X that a page may show: those named, and texts that are X itself."""
     import pandas as pd
 
@@ -325,7 +325,7 @@ class PageRows:
             scored = ScoreTable.from_distribution(dist, None, decisions, metrics=[])
             batch = LabelBatch(calibration, scored)
             table = batch.estimate_labels(model.empty, model.confidence, random_state=0)
-            found = {name: table[name].to_numpy() for name in table.columns}
+            found = dict(vars(table))
             for part in ("", "_low", "_high"):
                 found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen
             weight += marginals.sum(axis=0)
@@ -392,8 +392,8 @@ def _list_stops(model: Fitted) -> list[dict[str, Any]]:
     path: dict[float, float | None] = {0.0: None, NOTHING: None}
     if policy is not None:
         known = policy.path()
-        thresholds = np.maximum(known["threshold"].to_numpy(np.float64), 0.0)
-        path |= dict(zip(thresholds.tolist(), known["bound"].tolist(), strict=True))
+        thresholds = np.maximum(known.threshold, 0.0)
+        path |= dict(zip(thresholds.tolist(), known.bound.tolist(), strict=True))
     stops = [{"threshold": t, "bound": path[t], "own": False} for t in sorted(path)]
     if policy is not None and policy.reached_:
         own = float(policy.threshold_)

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import (
+    Estimator,
+    FeaturesLike,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+    Mask,
+)
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
@@ -59,22 +66,22 @@ class Labels(CompactState):
         """Labels of the truth that `fit` got."""
         return cls(truth.classes, truth.label_names, int(truth.labelsets.shape[1]))
 
-    def of_fitted(self, estimator: Any) -> Labels:
+    def of_fitted(self, estimator: Estimator) -> Labels:
         """Labels with the names that a fitted model has: those of a DataFrame X may reach it."""
         known = known_label_names(estimator) if isinstance(self.classes, list) else None
         return self if known is None else replace(self, names=known)
 
-    def to_classes(self, labelsets: Labelsets) -> NDArray[Any]:
+    def to_classes(self, labelsets: Labelsets) -> NDArray[np.generic]:
         """Labelsets in the form of y: (n, L) of its type, or (n,) classes."""
         if isinstance(self.classes, list):
             return labelsets.astype(self.classes[0].dtype)
         return self.classes[labelsets[:, 0]]
 
-    def align(self, y: Any, dist: LabelsetDistribution, name: str) -> Labelsets:
+    def align(self, y: LabelsetsLike, dist: LabelsetDistribution, name: str) -> Labelsets:
         """Truth or predictions as (n, L) labelsets, in the order of the distribution."""
         return align_truth(self.classes, y, dist, name)
 
-    def read(self, y: Any, name: str, index: Any = None) -> Any:
+    def read(self, y: LabelsetsLike, name: str, index: Any = None) -> Any:
         """Truth of some rows in a form that distributions align: a vector as labelsets."""
         if isinstance(self.classes, list):
             return y
@@ -85,7 +92,7 @@ class Labels(CompactState):
 
         return pd.DataFrame(rows, index, self.names)
 
-    def read_given(self, Y_pred: Any, X: Any, truth: Labelsets) -> Labelsets:
+    def read_given(self, Y_pred: LabelsetsLike, X: FeaturesLike, truth: Labelsets) -> Labelsets:
         """Predictions of another system for the rows of `fit`, in the order of X and labels."""
         ordered = order_like(Y_pred, X)
         if isinstance(self.classes, list):
@@ -155,7 +162,7 @@ class Predictor:
         Ranges of numeric columns; None where inputs are not checked.
     """
 
-    estimator: Any
+    estimator: Estimator
     inputs: InputColumns
     labels: Labels
     rule: DecisionRule
@@ -169,11 +176,11 @@ class Predictor:
         obeys = is_ruled and self.rule.name not in ("predict", "given")
         return self.rule.title + (", valid labelsets only" if obeys else "")
 
-    def with_estimator(self, fitted: Any) -> Predictor:
+    def with_estimator(self, fitted: Estimator) -> Predictor:
         """Return a predictor with another fitted classifier."""
         return replace(self, estimator=fitted)
 
-    def ask(self, X: Any) -> LabelsetDistribution:
+    def ask(self, X: FeaturesLike) -> LabelsetDistribution:
         """Distributions by the classifier alone, of rows as `inputs` reads them."""
         if self.inputs.requirements is not None:
             return self.estimator._distribution_of_any(X)
@@ -189,17 +196,19 @@ class Predictor:
         """Recalibrated distributions."""
         return dist if self.recalibration is None else self.recalibration.transform(dist)
 
-    def distribution(self, X: Any) -> LabelsetDistribution:
+    def distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Recalibrated distributions of a batch, with its index."""
         X = as_batch(X)
         return self.recalibrate(self.ask(self.inputs.read(X)))._with_index(index_of(X))
 
-    def predict_own(self, X: Any) -> Labelsets:
+    def predict_own(self, X: FeaturesLike) -> Labelsets:
         """Labelsets of the classifier's own `predict`, (n, L)."""
         checked = self.inputs.read(as_batch(X))
         return predict_labelsets(self.estimator, checked, self.ask(take_rows(checked, slice(0, 1))))
 
-    def predict(self, X: Any, Y_pred: Any = None, *, of_any_system: bool = False) -> Predictions:
+    def predict(
+        self, X: FeaturesLike, Y_pred: LabelsetsLike = None, *, of_any_system: bool = False
+    ) -> Predictions:
         """Predictions for a batch: by the rule, or those given as `Y_pred`.
 
         Only a model of another system's predictions takes these, unless `of_any_system`.
@@ -222,12 +231,12 @@ class Predictor:
             decisions = self.rule.choose(dist, apart)
         return Predictions(dist, decisions, self.find_outside(checked))
 
-    def is_outside(self, X: Any) -> Mask:
+    def is_outside(self, X: FeaturesLike) -> Mask:
         """Which checked rows are far outside of those of `fit`, (n,)."""
         found = self.find_outside(X)
         return np.zeros(count_rows(X), dtype=bool) if found is None else found.astype(bool)
 
-    def find_outside(self, X: Any) -> NDArray[np.object_] | None:
+    def find_outside(self, X: FeaturesLike) -> NDArray[np.object_] | None:
         """Columns by which checked rows are far outside of those of `fit`, (n,), None within."""
         return None if self.ranges is None else self.ranges.find_outside(X, self.inputs.names)
 

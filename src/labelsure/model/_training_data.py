@@ -12,7 +12,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 
-from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import (
+    Estimator,
+    FeaturesLike,
+    Floats,
+    Indices,
+    Labelsets,
+    LabelsetsLike,
+)
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
@@ -54,9 +61,9 @@ class TrainingData:
         (n, L) predictions of another system, or None.
     """
 
-    X: Any
+    X: FeaturesLike
     Y: Labelsets
-    y: Any
+    y: LabelsetsLike
     labels: Labels
     inputs: InputColumns
     params: dict[str, Any]
@@ -66,14 +73,14 @@ class TrainingData:
     @classmethod
     def read(
         cls,
-        X: Any,
-        y: Any,
-        estimator: Any,
+        X: FeaturesLike,
+        y: LabelsetsLike,
+        estimator: Estimator,
         requirements: dict[str, Any],
         params: dict[str, Any],
         *,
         groups: Any = None,
-        Y_pred: Any = None,
+        Y_pred: LabelsetsLike = None,
     ) -> TrainingData:
         """Check what `fit` got and bring it into the order of X. Raises InputError."""
         batch = as_batch(X)
@@ -115,7 +122,7 @@ class TrainingData:
         return None if self.groups is None else number_clusters(read_groups(self.groups))[rows]
 
 
-def check_inner_model(model: Any) -> None:
+def check_inner_model(model: Estimator) -> None:
     """Refuse classes, objects without `fit`, and models that have scores but no probabilities."""
     if isinstance(model, type):
         raise InputError(
@@ -141,13 +148,13 @@ def check_inner_model(model: Any) -> None:
 _SOURCES = ("predict_distribution", "predict_proba")
 
 
-def _is_search(model: Any) -> bool:
+def _is_search(model: Estimator) -> bool:
     """Whether a search is to be fitted, which may end in another model than it begins with."""
     inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return is_search(inner)
 
 
-def is_share(cv: Any) -> bool:
+def is_share(cv: object) -> bool:
     """Whether `cv` is a share of rows to hold out, and no number of folds."""
     return isinstance(cv, Real) and not isinstance(cv, Integral)
 
@@ -184,7 +191,7 @@ def check_recalibration(setting: Any, constraints: Any) -> None:
         )
 
 
-def fit_clone(estimator: Any, data: TrainingData, rows: Indices) -> Any:
+def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estimator:
     """Clone that is fitted to some of the rows; a frozen model stays as it is."""
     estimator = clone(estimator)
     if isinstance(estimator, FrozenEstimator):
@@ -200,14 +207,14 @@ def fit_clone(estimator: Any, data: TrainingData, rows: Indices) -> Any:
         return estimator.fit(X, take_rows(data.y, rows), **params)
 
 
-def _is_of_instances(value: Any, data: TrainingData) -> bool:
+def _is_of_instances(value: object, data: TrainingData) -> bool:
     """Whether a parameter of `fit` has one entry for each row."""
     has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
     is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
     return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
 
 
-def make_folds(data: TrainingData, cv: Any, seed: Any) -> Folds:
+def make_folds(data: TrainingData, cv: object, seed: object) -> Folds:
     """Return the rows of each fold; whole groups where there are groups."""
     if not isinstance(cv, Integral):
         return list(check_cv(cv).split(data.X, data.y, data.groups))
@@ -219,7 +226,9 @@ def make_folds(data: TrainingData, cv: Any, seed: Any) -> Folds:
     return list(KFold(n_folds, shuffle=True, random_state=generator).split(rows))
 
 
-def hold_out(data: TrainingData, share: float, n_needed: int, seed: Any) -> tuple[Indices, Indices]:
+def hold_out(
+    data: TrainingData, share: float, n_needed: int, seed: object
+) -> tuple[Indices, Indices]:
     """Return held-out and training rows in random order; the rows of a group stay together.
 
     A share of 1 holds out every row, as for a model that needs no training.
@@ -238,7 +247,7 @@ def hold_out(data: TrainingData, share: float, n_needed: int, seed: Any) -> tupl
     return order[:n_held_out], order[n_held_out:]
 
 
-def _keep_groups(order: Indices, groups: Any) -> Indices:
+def _keep_groups(order: Indices, groups: object) -> Indices:
     """Return the rows with those of each group one after the other."""
     if groups is None:
         return order
@@ -247,7 +256,7 @@ def _keep_groups(order: Indices, groups: Any) -> Indices:
     return order[np.argsort(first[group], kind="stable")]
 
 
-def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
+def cut_by_groups(order: Indices, wanted: int, groups: object) -> int:
     """Return the number of first rows that is nearest to what is wanted and cuts no group."""
     if groups is None:
         return wanted
@@ -261,7 +270,7 @@ def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
     return int(ends[np.argmin(np.abs(ends - wanted))])
 
 
-def fold_ends(order: Indices, n_folds: int, groups: Any) -> Indices:
+def fold_ends(order: Indices, n_folds: int, groups: object) -> Indices:
     """Cut rows into folds of about equal size that cut no group; return their ends, from 0 on."""
     wanted = np.linspace(0, len(order), n_folds + 1).astype(np.intp)
     if groups is None:

@@ -37,6 +37,7 @@ _TYPES_BY_MODULE = {
     "estimation._label_estimates": "LabelCalibration",
     "estimation._label_shift": "DensityRatios",
     "estimation.score_table": "ScoreTable",
+    "guarantees._by_group": "ByGroup",
     "guarantees._label_thresholds": "LabelThresholds",
     "guarantees._labelset_region": "LabelsetRegion",
     "guarantees._policy": "AcceptPolicy",
@@ -160,7 +161,7 @@ def name_of(node: Node) -> str:
     return f"{node['__module__']}.{node['__class__']}"
 
 
-def _hash_part(part: Any, nodes: list[Node], seen: dict[int, tuple[str, str, int]]) -> int:
+def _hash_part(part: object, nodes: list[Node], seen: dict[int, tuple[str, str, int]]) -> int:
     """Hash of a part of the schema; its nodes are appended to a list.
 
     skops builds a node whose number it knows from the first one, unread: what stands in several

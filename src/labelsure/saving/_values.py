@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from labelsure._runtime.typing import Estimator
 from labelsure.saving._schema import TREE
 
 MT19937_WORDS, PHILOX_WORDS = 624, 4  # that a random state has drawn in advance
@@ -79,7 +80,7 @@ def check_sparse(content: bytes, name: str) -> bytes:
     return plain.getvalue()
 
 
-def check_values(model: Any, trust: set[str]) -> None:
+def check_values(model: Estimator, trust: set[str]) -> None:
     """Refuse values of a model that lead compiled code astray."""
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier  # slow to import
     from sklearn.svm._base import BaseLibSVM
@@ -95,7 +96,7 @@ def check_values(model: Any, trust: set[str]) -> None:
             _check_trees(part)
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def _parts(model: Estimator) -> Iterator[object]:
     """Yield the model and every object in it, wherever it is held."""
     waiting: list[Any] = [model]
     seen = set()
@@ -168,7 +169,7 @@ def _check_neighbours(neighbours: Any) -> None:
         raise ValueError("neighbours have classes beyond those that there are")
 
 
-def _check_trees(part: Any) -> None:
+def _check_trees(part: object) -> None:
     """Refuse decision trees whose indices lead astray: scikit-learn follows them unchecked."""
     from sklearn.ensemble import BaseEnsemble  # slow to import
 

@@ -106,7 +106,7 @@ def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
     return _with_p_values(means.assign(standard_error=np.sqrt(means["standard_error"])))
 
 
-def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], ScoreTable]]:
+def _cells(scores: pd.DataFrame) -> Iterator[tuple[tuple[object, ...], ScoreTable]]:
     """Yield (dataset, classifier, repeat, number of rows) and score table of each cell."""
     check_columns(scores, CELL, "scores")
     for name, part in scores.groupby(CELL, sort=False):

@@ -14,6 +14,7 @@ from scipy import sparse
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import digest_code
+from labelsure._runtime.typing import FeaturesLike, Indices, LabelsetsLike
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._base import LabelsetDistribution
@@ -165,7 +166,7 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, Any]:
+def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Indices, Indices]:
     """Training and test rows, the same for all classifiers."""
     if data.n_samples < LEAST_INSTANCES:
         raise DataError(
@@ -176,7 +177,9 @@ def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, A
     return split_rows(data.Y, plan.test_share, random_state=seed)
 
 
-def _scale_features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
+def _scale_features(
+    plan: Plan, X_train: FeaturesLike, X_test: FeaturesLike
+) -> tuple[FeaturesLike, FeaturesLike]:
     if plan.scaler is None:
         return X_train, X_test
     scaler = plan.scaler.build()
@@ -185,7 +188,7 @@ def _scale_features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
     return scaler.fit_transform(X_train), scaler.transform(X_test)
 
 
-def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
+def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Indices) -> ScoreTable:
     """Score table of the test part: mode, optimal decisions, true expectations if simulated."""
     Y = data.data.Y[test]
     requested = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
@@ -194,7 +197,7 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     if dist.n_labels > BEST_LABELS and dist._can_enumerate:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     added: dict[str, Any] = {}
-    truth: Any = table.truth
+    truth: LabelsetsLike = table.truth
     for metric in _best_metrics(plan, dist.n_labels):
         best = decide(dist, metric, empty=plan.decision_empty)
         values = [to_text(best.labelsets), best.gap, *counts(truth, best.labelsets)]

@@ -175,7 +175,7 @@ def accepted_curves(analyses: Analyses, *, least: int = MIN_INSTANCES) -> pd.Dat
         for name in settings.rank_candidates:
             # As ranks: the log of no gap at all is -inf.
             ranks = np.unique(table.ranks(name), return_inverse=True)[1].astype(np.float64)
-            curve = accept_curve(ranks[is_defined], accuracy[is_defined]).table
+            curve = accept_curve(ranks[is_defined], accuracy[is_defined]).to_frame()
             curve = curve.loc[curve["n_accepted"] >= least, ["share", "n_accepted", "accuracy"]]
             parts.append(curve.assign(dataset=dataset, candidate=name))
     return pd.concat(parts, ignore_index=True).assign(classifier=classifier, metric=metric)
@@ -298,7 +298,7 @@ def draw_figure(name: str, frame: pd.DataFrame, paths: Sequence[Path]) -> None:
             write_whole(path, save)
 
 
-def _style(name: str) -> dict[str, Any]:
+def _style(name: str) -> dict[str, object]:
     """Colour, line and marker of a candidate or model, the same in every figure."""
     names = [*DEFAULT_CANDIDATES, "MIX"]
     return series_style(names.index(name) if name in names else len(names))

@@ -15,6 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.fixes import parse_version
 
+from labelsure._runtime.typing import FeaturesLike, LabelsetsLike
+
 _L1: dict[str, Any] = {"l1_ratio": 1.0}
 if parse_version(sklearn.__version__) < parse_version("1.8"):
     _L1 = {"penalty": "l1"}
@@ -77,7 +79,7 @@ class LassoCV(Lasso):
         super().__init__(max_iter=max_iter, random_state=random_state)
         self.Cs, self.cv = Cs, cv
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Choose the penalty and fit to one label."""
         self.C_ = self.Cs[0]
         single = Lasso(self.C_, self.max_iter, self.random_state)

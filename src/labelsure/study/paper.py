@@ -377,7 +377,7 @@ def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"measure": list(MEASURES.values()), **by_column})
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
     plain = frame.replace([np.inf, -np.inf], np.nan).astype(object)
     records: list[Any] = plain.where(plain.notna(), None).to_dict("records")
     return records

@@ -32,7 +32,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import PACKAGE, is_installed
 from labelsure._runtime.processes import end_workers
 from labelsure._runtime.storage import expand_path, first_line
-from labelsure._runtime.typing import AnyPath
+from labelsure._runtime.typing import AnyPath, Estimator
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
@@ -114,7 +114,7 @@ class ClassSpec(_Table):
                 "module runs it. If you know what it does, pass `trust_imports`."
             )
 
-    def build(self, **defaults: Any) -> Any:
+    def build(self, **defaults: Any) -> Estimator:
         """New instance of the class; parameters of the plan override `defaults`."""
         cls = self._find_class()
         names = _parameter_names(cls)
@@ -442,7 +442,7 @@ class Plan(Settings):
         """Return the plan with another number of repeats."""
         return self.from_dict({**self.to_dict(), "n_repeats": n_repeats})
 
-    def classifier(self, name: str, random_state: int) -> Any:
+    def classifier(self, name: str, random_state: int) -> Estimator:
         """Return a new classifier with its base learner.
 
         Parameters

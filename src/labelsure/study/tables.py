@@ -169,7 +169,7 @@ def in_sections(rows: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str
     return pd.DataFrame([row for _, row in pairs], index, list(columns))
 
 
-def format_number(value: Any, digits: int) -> str:
+def format_number(value: object, digits: int) -> str:
     """Number with a fixed number of decimals; NA if it is missing.
 
     Examples

@@ -112,7 +112,7 @@ class Attribute:
 
 def read_arff(
     text: str, choice: ColumnChoice, where: str
-) -> tuple[Any, Labelsets, tuple[str, ...], tuple[str, ...]]:
+) -> tuple[object, Labelsets, tuple[str, ...], tuple[str, ...]]:
     """Return features and labelsets of an ARFF file, with names of labels and of features."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)

@@ -25,7 +25,15 @@ from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Integers, LabelNames, RandomState
+from labelsure._runtime.typing import (
+    AnyPath,
+    Floats,
+    Indices,
+    Integers,
+    LabelNames,
+    LabelsetsLike,
+    RandomState,
+)
 from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
 from labelsure.labelsets.codes import row_keys
 from labelsure.labelsets.foreign import as_table, index_of, name_columns, names_in, refuse_masked
@@ -109,7 +117,7 @@ class Dataset:
     """
 
     X: Features
-    Y: Any
+    Y: LabelsetsLike
     label_names: LabelNames = None
     feature_names: tuple[str, ...] = ()
     name: str = "unnamed"
@@ -298,7 +306,7 @@ def split_dataset(
 
 
 def split_rows(
-    Y: Any,
+    Y: LabelsetsLike,
     test_size: float | int = 0.4,
     *,
     random_state: RandomState = None,

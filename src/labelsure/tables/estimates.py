@@ -17,7 +17,7 @@ import numpy as np
 from labelsure import __version__
 from labelsure._runtime import storage
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, Indices, Mask
 from labelsure.errors import (
     DataError,
     InputError,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.estimation._estimator import AccuracyEstimator
-    from labelsure.estimation.monitoring import MonitorTable
+    from labelsure.estimation.monitoring import MonitorResult
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_report import PageBatch
 
@@ -367,7 +367,7 @@ def _compare_labelled(
     known: TrueLabels,
     names: Any,
     source: str,
-    X: Any,
+    X: FeaturesLike,
 ) -> tuple[Indices, Floats, Floats]:
     """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
     entries, places = known.find(names, source)
@@ -641,7 +641,7 @@ def monitor_files(
     encoding: str | None = None,
     trust: Iterable[str] = (),
     overwrite: bool = False,
-) -> MonitorTable:
+) -> MonitorResult:
     """Monitor the rows of files by the calendar, or file by file.
 
     Chunks are periods of a frequency such as "W-MON" (default) or "MS" of the dates in column

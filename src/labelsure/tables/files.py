@@ -171,7 +171,7 @@ class TableFile:
         return storage.show_name(self.path)
 
     @property
-    def state(self) -> tuple[Any, ...]:
+    def state(self) -> tuple[object, ...]:
         """Path, size and time, by which a changed file is noticed."""
         return tuple(storage.describe_file_state(self.path))
 
@@ -288,7 +288,7 @@ def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[
     return list(known) if wanted is None else [name for name in wanted if name in set(known)]
 
 
-def unknown_column(name: object, columns: Iterable[Any], where: str = "") -> UnknownNameError:
+def unknown_column(name: object, columns: Iterable[object], where: str = "") -> UnknownNameError:
     """Build the error for a column that a table does not have."""
     known = [str(one) for one in columns]
     hint = _suggest_sep(known)
@@ -408,7 +408,7 @@ class TextStream:
 
 @lru_cache(maxsize=4096)
 def _read_header(
-    file: TableFile, sep: str, state: tuple[Any, ...]
+    file: TableFile, sep: str, state: tuple[object, ...]
 ) -> tuple[tuple[str, ...], str, int]:
     """Return the columns of CSV, their separator, and the bytes up to the first row."""
     with closing(TextStream(file)) as stream:
@@ -703,7 +703,7 @@ class JsonFile:
                     yield number, line, values
 
 
-def _parse_line(line: bytes) -> dict[str, Any]:
+def _parse_line(line: bytes) -> dict[str, object]:
     """Return the object in a line of JSONL. Raises ValueError or RecursionError."""
     value = json.loads(decode_bytes(line, "it"), object_pairs_hook=_make_object)
     if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
@@ -711,7 +711,7 @@ def _parse_line(line: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {VALUE_COLUMN: value}
 
 
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object of JSON. Raises ValueError if a key is there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -776,7 +776,7 @@ class ArrayFile:
         return frame[_choose_columns(chunk.columns, list(frame.columns))], {}
 
 
-def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
+def _load_array(file: TableFile, state: tuple[object, ...]) -> Any:
     """Return an array, which stays on disk while some of its rows are read."""
     with (
         storage.open_file(file.path) as stream,
@@ -795,7 +795,7 @@ def _load_array(file: TableFile, state: tuple[Any, ...]) -> Any:
 
 
 @lru_cache(maxsize=2)  # a file, and beside it the truth
-def _load_sparse(file: TableFile, state: tuple[Any, ...]) -> Any:
+def _load_sparse(file: TableFile, state: tuple[object, ...]) -> Any:
     """Return a CSR matrix whose indices rise, none twice."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
     with storage.open_file(file.path) as stream, _reading(file.name, wanted):

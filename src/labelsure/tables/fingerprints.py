@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from labelsure._runtime.typing import Indices
+from labelsure._runtime.typing import FeaturesLike, Indices
 
 FINGERPRINT = "fingerprint"
 """Name of their column."""
 
 
-def fingerprint_rows(X: Any, rows: Indices | None = None) -> list[str]:
+def fingerprint_rows(X: FeaturesLike, rows: Indices | None = None) -> list[str]:
     """Fingerprints of instances, of the values that a model sees; they begin with a letter.
 
     Parameters

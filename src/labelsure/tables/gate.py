@@ -69,7 +69,7 @@ class FileEstimate:
         }
 
 
-def _plain_fields(found: Estimate) -> dict[str, Any]:
+def _plain_fields(found: Estimate) -> dict[str, object]:
     """Return what JSON has words for: neither NaN nor the test."""
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     del values["shift"]

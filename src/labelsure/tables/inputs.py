@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.classifiers._inner_models import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
@@ -74,7 +74,7 @@ def spell_category(text: str) -> str:
     return _WHOLE_FLOAT.sub(r"\1", text)
 
 
-def check_frame(X: Any, where: str) -> pd.DataFrame:
+def check_frame(X: FeaturesLike, where: str) -> pd.DataFrame:
     """Return a table whose columns have texts for names, or refuse what is no table."""
     if not hasattr(X, "columns") or not hasattr(X, "iloc"):
         raise InputError(
@@ -305,7 +305,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     def __init__(self, roles: list[ColumnRole] | None = None) -> None:
         self.roles = roles
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike = None) -> Self:
         """Learn medians, scales, categories and words.
 
         Parameters
@@ -341,7 +341,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             ) from error
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: FeaturesLike) -> Any:
         """Return the features, sparse where there is a text column.
 
         Parameters
@@ -355,7 +355,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             warnings.warn(text, UnseenValuesWarning, stacklevel=2)
         return self.transformer_.transform(self._fill_in(typed))
 
-    def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
+    def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
         """Return the columns that features are made of, as numbers and texts.
 
         What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
@@ -684,7 +684,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         self.sparse = sparse
         self.unknown = unknown
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike = None) -> Self:
         """Check the parameters; nothing is learned.
 
         Parameters
@@ -710,7 +710,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """Whether rows list some labels only."""
         return self.sparse or self.layout == LISTED
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: FeaturesLike) -> Any:
         """Return scores with a column for each label, a DataFrame where these have names, or votes.
 
         Of rows that list some labels, a sparse array of their scores.
@@ -731,7 +731,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             votes[row, : len(cell)] = cell
         return votes
 
-    def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
+    def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
         """Return scores with a column for each label, or a column with what each row has.
 
         What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
@@ -1006,7 +1006,7 @@ class InputTable:
         has_id = self.id_column is not None and self.id_column in frame.columns
         return X, pd.Index(frame[self.id_column]) if has_id else None
 
-    def find_unseen(self, X: Any) -> dict[str, str]:
+    def find_unseen(self, X: FeaturesLike) -> dict[str, str]:
         """Return a sentence for each category most of whose values training did not have."""
         return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
 

@@ -24,7 +24,7 @@ from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
-from labelsure._runtime.typing import AnyPath, Floats
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._batch_summary import ComparedRows
@@ -374,7 +374,7 @@ class FrameScorer:
         return pa.schema(columns)
 
     def score(
-        self, rows: pd.DataFrame, X: Any, ids: pd.Index | None
+        self, rows: pd.DataFrame, X: FeaturesLike, ids: pd.Index | None
     ) -> tuple[pd.DataFrame, RowEstimates]:
         """Return the table of some rows, which the model takes as X, and their estimates."""
         import pandas as pd
@@ -641,7 +641,7 @@ class ReadRows:
 
     chunk: Chunk
     rows: pd.DataFrame
-    X: Any
+    X: FeaturesLike
     ids: pd.Index | None
 
     @property

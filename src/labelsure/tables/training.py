@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.storage import expand_path, show_name
-from labelsure._runtime.typing import AnyPath, Labelsets
+from labelsure._runtime.typing import AnyPath, Estimator, Labelsets, LabelsetsLike
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from labelsure.model._model_card import ModelCard
 
 
-def _make_forest(seed: int | None) -> Any:
+def _make_forest(seed: int | None) -> Estimator:
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed)
@@ -341,7 +341,7 @@ def calibrate_model(
         **of_truth,
     )
     said, label_names = found.join(said, where), found.label_names
-    Y: Any = found.labelsets
+    Y: LabelsetsLike = found.labelsets
     if not is_sparse:
         Y = type(said)(Y.astype("int64"), columns=label_names)
     columns = PredictionColumns(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets, LabelsetsLike
 from labelsure.errors import DataError, InputError, warn
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROW, FILE, ID = "row", "file", "id"
 
 
-def shared_id(name: str | None, *columns: Iterable[Any]) -> str | None:
+def shared_id(name: str | None, *columns: Iterable[object]) -> str | None:
     """Return a column that names rows, where nobody says which, if all tables have it."""
     return name if all(name in of for of in columns) else None
 
@@ -198,7 +198,7 @@ def read_truth(
     columns = frame[[name for name in frame.columns if str(name) != id_column]]
     if columns.empty:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
-    Y: Any = stack_rows(columns.iloc[:, 0]) if columns.shape[1] == 1 else None
+    Y: LabelsetsLike = stack_rows(columns.iloc[:, 0]) if columns.shape[1] == 1 else None
     lists = None
     if Y is None:
         holder = columns if label_column is None else columns[[label_column]]

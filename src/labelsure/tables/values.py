@@ -62,7 +62,7 @@ def decode_table(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
 
 
 def _decode_cells(column: Any, what: str, reasons: dict[int, str]) -> list[Any]:
-    def decode(value: Any) -> Any:
+    def decode(value: object) -> Any:
         if isinstance(value, list):
             return [decode(one) for one in value]
         return decode_bytes(value, what) if isinstance(value, bytes) else value
@@ -104,7 +104,7 @@ def find_missing(column: pd.Series[Any]) -> Mask:
     return absent | np.array(spelled, dtype=bool)
 
 
-def spell(value: Any) -> str:
+def spell(value: object) -> str:
     r"""Return a value as text, a number in its shortest form. Raises ValueError.
 
     Examples

@@ -65,7 +65,7 @@ class Page:
         return frame.format(escape(self.html, quote=True))
 
 
-def encode_json(data: Any) -> str:
+def encode_json(data: object) -> str:
     r"""Return data as JSON that can stand inside a script element, whatever texts it holds.
 
     Examples

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
@@ -65,7 +65,9 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def __init__(self, gate: bool = True) -> None:
         self.gate = gate
 
-    def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, dist: LabelsetDistribution, Y: LabelsetsLike, sample_weight: object = None
+    ) -> Self:
         """Fit to distributions whose truth is known.
 
         Parameters
@@ -86,8 +88,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def fit_parts(
         self,
         dists: Sequence[LabelsetDistribution],
-        Ys: Sequence[Any],
-        sample_weights: Sequence[Any] | None = None,
+        Ys: Sequence[object],
+        sample_weights: Sequence[object] | None = None,
     ) -> Self:
         """Fit to several batches together, such as the out-of-fold predictions of each fold.
 
@@ -125,13 +127,15 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
         """Raise InputError for true labelsets that recalibrated distributions exclude."""
 
-    def _read_parts(self, dists: Sequence[LabelsetDistribution], Ys: Sequence[Any]) -> list[Part]:
+    def _read_parts(
+        self, dists: Sequence[LabelsetDistribution], Ys: Sequence[object]
+    ) -> list[Part]:
         """Align truths with distributions and set names and number of the labels."""
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_, self.n_labels_ = _common_labels(parts)
         return parts
 
-    def _parameters(self) -> tuple[Any, ...]:
+    def _parameters(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self._fitted)
 
     def reject(self, reason: str) -> None:
@@ -168,7 +172,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         return self._apply(dist, self._parameters())
 
     @abstractmethod
-    def _fit_parameters(self, parts: list[Part]) -> tuple[Any, ...]:
+    def _fit_parameters(self, parts: list[Part]) -> tuple[object, ...]:
         """Return the parameters with the highest likelihood of some labelled rows."""
 
     @abstractmethod
@@ -245,7 +249,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         )
 
 
-def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
+def _weigh(parts: list[Part], sample_weights: Sequence[object]) -> list[Part]:
     """Return the parts with their weights, without instances that have none."""
     checked = []
     for part, given in zip(parts, sample_weights, strict=True):

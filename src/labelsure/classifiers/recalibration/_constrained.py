@@ -122,8 +122,8 @@ class ConstrainedCalibration(Ruled):
     def fit_parts(
         self,
         dists: Sequence[LabelsetDistribution],
-        Ys: Sequence[Any],
-        sample_weights: Sequence[Any] | None = None,
+        Ys: Sequence[object],
+        sample_weights: Sequence[object] | None = None,
     ) -> Self:
         """Fit to several batches together, such as the out-of-fold predictions of each fold.
 
@@ -186,10 +186,10 @@ class ConstrainedCalibration(Ruled):
         """Restricted joints; independent labels as they are, since forms calibrate them first."""
         return dist if has_free_labels(dist) else constrain_named(dist, self._rules)
 
-    def _parameters(self) -> tuple[Any, ...]:
+    def _parameters(self) -> tuple[object, ...]:
         return () if self.form_ is None else self.form_._parameters()
 
-    def _fit_parameters(self, parts: list[Part]) -> tuple[Any, ...]:
+    def _fit_parameters(self, parts: list[Part]) -> tuple[object, ...]:
         if self.form_ is None:
             return ()
         return self.form_._fit_parameters(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_choice, read_whole_number
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Indices, LabelsetsLike
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
@@ -42,10 +42,10 @@ MIN_AUTO = 50
 
 
 def fit_recalibration(
-    setting: Any,
+    setting: object,
     dists: Sequence[LabelsetDistribution],
-    Ys: Sequence[Any],
-    sample_weights: Sequence[Any] | None = None,
+    Ys: Sequence[object],
+    sample_weights: Sequence[object] | None = None,
 ) -> Recalibration | None:
     """Fit a recalibration to several batches, and return it.
 
@@ -141,7 +141,7 @@ class RecalibratedClassifier(LabelsetPredictor):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator = None,
         method: str | Recalibration = "auto",
         *,
         cv: int = 5,
@@ -152,7 +152,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
         """Fit the model, unless it is frozen, and recalibrate what it predicts.
 
         Parameters
@@ -205,7 +205,7 @@ class RecalibratedClassifier(LabelsetPredictor):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+    def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return the recalibrated P(Y given x) of each instance.
 
         Parameters
@@ -222,21 +222,23 @@ class RecalibratedClassifier(LabelsetPredictor):
         refuse_masked(X, "X")
         return self._distribution_of_checked(X)._with_index(index_of(X))
 
-    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
         """Return P(Y|x); the model checks the instances."""
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
-    def _model(self) -> Any:
+    def _model(self) -> Estimator:
         """Return the model; a learner for one label is fitted to each of them."""
         if self.estimator is None or _is_for_one_label(self.estimator):
             return BinaryRelevance(self.estimator, random_state=self.random_state)
         return self.estimator
 
-    def _wrapped_estimator(self) -> Any:
+    def _wrapped_estimator(self) -> Estimator:
         return self._model()
 
-    def _fit_model(self, X: Any, y: Any, weights: Floats | None, rows: Indices) -> Any:
+    def _fit_model(
+        self, X: FeaturesLike, y: LabelsetsLike, weights: Floats | None, rows: Indices
+    ) -> Estimator:
         model = clone(self._model())  # a frozen one stays as it is
         X, y = take_rows(X, rows), take_rows(y, rows)
         argument = find_weight_argument(model)
@@ -244,7 +246,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         with name_missing_classes(model, y, self.label_names_):
             return model.fit(X, y, **given)
 
-    def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
+    def _ask(self, fitted: Estimator, X: FeaturesLike) -> LabelsetDistribution:
         """Return what a fitted model says; of each label alone, where dependence is learned."""
         inner = getattr(fitted, "estimator", None)  # of a frozen one
         knows_names = hasattr(fitted, "label_names_") or hasattr(inner, "label_names_")
@@ -257,7 +259,7 @@ class RecalibratedClassifier(LabelsetPredictor):
     def _recalibration(self) -> Any:
         return ChainDependence() if self.method == "dependence" else self.method
 
-    def _check_parameters(self, model: Any) -> None:
+    def _check_parameters(self, model: Estimator) -> None:
         if isinstance(self.method, str):
             read_choice(self.method, "method", METHODS)
         elif not isinstance(self.method, Recalibration):
@@ -273,7 +275,7 @@ class RecalibratedClassifier(LabelsetPredictor):
             )
 
 
-def _is_for_one_label(model: Any) -> bool:
+def _is_for_one_label(model: Estimator) -> bool:
     """Whether a classifier says of itself that it does not take several labels."""
     if isinstance(model, (type, FrozenEstimator)) or not hasattr(model, "__sklearn_tags__"):
         return False

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Estimator, Floats
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import warn
@@ -97,7 +96,7 @@ class TemperatureScaling(Recalibration):
             logs = np.concatenate([log_prob(temperature) for log_prob in by_temperature])
             return -float(np.average(logs, weights=weights))
 
-        search: Any = minimize_scalar(
+        search: Estimator = minimize_scalar(
             loss, bounds=LOG_LIMITS, method="bounded", options={"xatol": 1e-6}
         )
         # 1 and the limits themselves, where these are as good.

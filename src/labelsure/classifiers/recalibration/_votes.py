@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Estimator, Floats
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.classifiers.recalibration._temperature import LOG_LIMITS
 from labelsure.distributions._base import LabelsetDistribution
@@ -85,7 +84,7 @@ class VoteSmoothing(Recalibration):
             logs = np.concatenate([self._log_prob(part, parameters) for part in parts])
             return -float(np.average(logs, weights=weights))
 
-        search: Any = minimize_scalar(
+        search: Estimator = minimize_scalar(
             loss, bounds=LOG_LIMITS, method="bounded", options={"xatol": 1e-3}
         )
         return math.exp(search.x), prevalence
