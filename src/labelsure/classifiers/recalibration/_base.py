@@ -245,7 +245,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         return (
             f"{self._title}{self._describe_parameters()}: {kept}{reason}. Mean gain in the truth's "
             f"log-probability on held-out rows: {self.gain_:+z.4f} (95% interval "
-            f"{self.gain_low_:+z.4f} to {self.gain_high_:+z.4f}, n = {self.n_samples_:,}{left_out})."
+            f"{self.gain_low_:+z.4f} to {self.gain_high_:+z.4f}, "
+            f"n = {self.n_samples_:,}{left_out})."
         )
 
 
