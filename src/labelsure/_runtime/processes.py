@@ -230,25 +230,28 @@ def run_on_cluster(
     with _connect(address) as client:
         from distributed import as_completed
 
-        # Dask asks in its own words: a worker without labelsure ends when it gets a task of ours.
+        # Dask asks those that are here: a worker without labelsure ends when it gets a task of
+        # ours. Of those that join later `call_task` asks.
         versions = client.get_versions(packages=["labelsure"])
         ours = {name: versions["client"]["packages"][name] for name in ("labelsure", "numpy")}
         for worker, found in versions["workers"].items():
             _compare_versions(ours, found["packages"], f"The worker {worker!r}")
         settings = {"retries": RETRIES, "pure": False}
         first = () if shared is None else (client.submit(_same, shared, **settings),)
+        # One by one: a task of `client.map` that cannot begin would stop the others.
         place_of = {
             client.submit(call_task, read_versions(), function, *first, *task, **settings): place
             for place, task in enumerate(tasks)
         }
-        waiting: Any = iter([*place_of])
+        waiting: Any = [*place_of]
         if not ordered:
             waiting = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
-        while place_of:
-            future = next(waiting, None)
-            if future is None or future.status in ("cancelled", "lost"):
-                raise _scheduler_gone(address)
+        for future in waiting:
+            if future.status in ("cancelled", "lost"):
+                break
             yield place_of.pop(future), _result(future, address)
+        if place_of:
+            raise _scheduler_gone(address)
 
 
 def _scheduler_gone(address: str) -> InputError:
@@ -300,9 +303,9 @@ def _result(future: Any, address: str) -> Any:
     from distributed import KilledWorker
 
     try:
-        if future.status != "error":
+        error = future.exception()  # which waits
+        if error is None:
             return future.result()
-        error = future.exception()
     except (CancelledError, OSError) as lost:  # the connection, while a result was on its way
         raise _scheduler_gone(address) from lost
     if isinstance(error, RaisedInTask):

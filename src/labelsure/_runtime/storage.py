@@ -265,7 +265,7 @@ class UnpackedFile:
     """The bytes of a file from its beginning on, decompressed as its suffix says."""
 
     def __init__(self, name: AnyPath) -> None:
-        self.name, self.at = str(name), 0
+        self.name = str(name)
         codec = find_codec(self.name)
         if codec is None:
             self._file = open_file(name)
@@ -278,19 +278,12 @@ class UnpackedFile:
         """Return the next bytes, fewer at the end only."""
         try:
             content: bytes = self._file.read(n_bytes)
+            return content
         except OSError as error:
             raise DataError(
                 f"The file {show_name(self.name)} is damaged, cut off or not compressed as its "
                 f"name says ({first_line(error)}). Fetch it again."
             ) from error
-        self.at += len(content)
-        return content
-
-    def read_range(self, start: int, end: int) -> bytes:
-        """Return the bytes between two places, the first of which was not read yet."""
-        while self.at < start and self.read(min(CHUNK_BYTES, start - self.at)):
-            pass
-        return self.read(end - start)
 
     def close(self) -> None:
         """Close the file."""
