@@ -132,8 +132,9 @@ def test_a_task_that_cannot_begin_is_a_failure(cluster):
 
 @pytest.mark.slow
 def test_what_a_task_raises_is_raised_here(cluster):
-    with pytest.raises(ZeroDivisionError):
-        list(run_tasks(divmod, [(1, 0)], scheduler=cluster.address))
+    for ordered in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            list(run_tasks(divmod, [(1, 0)], scheduler=cluster.address, ordered=ordered))
 
 
 @pytest.mark.slow

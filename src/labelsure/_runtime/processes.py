@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from labelsure._runtime import limits as _limits
@@ -99,6 +99,9 @@ def end_workers() -> None:
         gc.collect()  # queues of the pool refer to each other, and hold its semaphores
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
 class TaskFailure:
     """A task without a result, because of the worker that had it.
@@ -123,14 +126,14 @@ WORKER_ENDED = TaskFailure(
 
 
 def run_tasks(
-    function: Callable[..., Any],
-    tasks: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Iterable[tuple[object, ...]],
     *,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    shared: Any = None,
+    shared: object = None,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Call a function for each task, and yield the place of the task and what came back.
 
     In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
@@ -151,12 +154,12 @@ def run_tasks(
 
 
 def _run_here(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    calls: Iterable[tuple[object, ...]],
     n_workers: int,
     *,
     ordered: bool,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     from joblib import Parallel, delayed
 
     way, left = "generator" if ordered else "generator_unordered", set[int]()
@@ -178,11 +181,11 @@ def _run_here(
             yield place, WORKER_ENDED
 
 
-def _call(function: Callable[..., Any], place: int, task: tuple[Any, ...]) -> tuple[int, Any]:
+def _call(function: Callable[..., R], place: int, task: tuple[object, ...]) -> tuple[int, R]:
     return place, function(*task)
 
 
-def check_jobs(n_jobs: Any, default: int) -> int:
+def check_jobs(n_jobs: int | None, default: int) -> int:
     """Return a number of processes, `default` for None, or refuse it."""
     if n_jobs is None:
         return default
@@ -212,13 +215,13 @@ AGAIN = "Run again: finished work is kept."
 
 
 def run_on_cluster(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Sequence[tuple[object, ...]],
     address: str,
-    shared: Any,
+    shared: object,
     *,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Yield the place of each task and its result, as `run_tasks` does.
 
     What the tasks share is a task of its own, so that it is made again where the worker that held
@@ -227,25 +230,28 @@ def run_on_cluster(
     with _connect(address) as client:
         from distributed import as_completed
 
-        # Dask asks in its own words: a worker without labelsure ends when it gets a task of ours.
+        # Dask asks those that are here: a worker without labelsure ends when it gets a task of
+        # ours. Of those that join later `call_task` asks.
         versions = client.get_versions(packages=["labelsure"])
         ours = {name: versions["client"]["packages"][name] for name in ("labelsure", "numpy")}
         for worker, found in versions["workers"].items():
             _compare_versions(ours, found["packages"], f"The worker {worker!r}")
         settings = {"retries": RETRIES, "pure": False}
         first = () if shared is None else (client.submit(_same, shared, **settings),)
+        # One by one: a task of `client.map` that cannot begin would stop the others.
         place_of = {
             client.submit(call_task, read_versions(), function, *first, *task, **settings): place
             for place, task in enumerate(tasks)
         }
-        waiting: Any = iter([*place_of])
+        waiting: Any = [*place_of]
         if not ordered:
             waiting = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
-        while place_of:
-            future = next(waiting, None)
-            if future is None or future.status in ("cancelled", "lost"):
-                raise _scheduler_gone(address)
+        for future in waiting:
+            if future.status in ("cancelled", "lost"):
+                break
             yield place_of.pop(future), _result(future, address)
+        if place_of:
+            raise _scheduler_gone(address)
 
 
 def _scheduler_gone(address: str) -> InputError:
@@ -255,7 +261,7 @@ def _scheduler_gone(address: str) -> InputError:
     )
 
 
-def _same(shared: Any) -> Any:
+def _same(shared: R) -> R:
     return shared
 
 
@@ -267,7 +273,7 @@ class RaisedInTask(Exception):
         self.error = error
 
 
-def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
+def call_task(expected: dict[str, str], function: Callable[..., R], *task: object) -> R:
     """Call a function in a worker, also one that joined later, if it has the same packages."""
     try:
         _compare_versions(expected, read_versions(), "A worker")
@@ -297,9 +303,9 @@ def _result(future: Any, address: str) -> Any:
     from distributed import KilledWorker
 
     try:
-        if future.status != "error":
+        error = future.exception()  # which waits
+        if error is None:
             return future.result()
-        error = future.exception()
     except (CancelledError, OSError) as lost:  # the connection, while a result was on its way
         raise _scheduler_gone(address) from lost
     if isinstance(error, RaisedInTask):

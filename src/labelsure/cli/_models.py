@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     NOTHING_TO_DO,
@@ -274,7 +275,7 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     from labelsure._runtime.notebook import list_names
     from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
 
-    by_role: dict[str, list[dict[str, Any]]] = {}
+    by_role: dict[str, list[JsonObject]] = {}
     for column in card.columns or []:
         if column["role"] not in ("label", "id"):
             by_role.setdefault(column["role"], []).append(column)
@@ -305,7 +306,7 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
     if described.card is not None:
         print_facts([*_summarise(described.card), ("Model", described.path)])
     console = make_console()
-    columns: list[dict[str, Any]] = (described.card and described.card.columns) or []
+    columns: list[JsonObject] = (described.card and described.card.columns) or []
     if columns:
         from rich.table import Table
 

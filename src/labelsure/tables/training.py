@@ -15,7 +15,7 @@ from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import list_names
 from labelsure._runtime.progress import count_fitted
 from labelsure._runtime.storage import expand_path, show_name
-from labelsure._runtime.typing import AnyPath, Estimator, Labelsets, LabelsetsLike
+from labelsure._runtime.typing import AnyPath, Estimator, JsonObject, Labelsets, LabelsetsLike
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
@@ -117,7 +117,7 @@ class DescribedFile:
     trust: list[str]
     card: ModelCard | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return it as plain values."""
         card = None if self.card is None else self.card.to_dict()
         return {**vars(self), "card": card}
