@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from labelsure._runtime import limits as _limits
@@ -102,6 +102,9 @@ def end_workers() -> None:
         gc.collect()  # queues of the pool refer to each other, and hold its semaphores
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
 class TaskFailure:
     """A task without a result, because its worker ended or could not begin.
@@ -126,14 +129,14 @@ WORKER_ENDED = TaskFailure(
 
 
 def run_tasks(
-    function: Callable[..., Any],
-    tasks: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Iterable[tuple[object, ...]],
     *,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    shared: Any = None,
+    shared: object = None,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Yield the position of each task and the result of the function for it.
 
     In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
@@ -154,12 +157,12 @@ def run_tasks(
 
 
 def _run_here(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    calls: Iterable[tuple[object, ...]],
     n_workers: int,
     *,
     ordered: bool,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     from joblib import Parallel, delayed
 
     return_as, pending = "generator" if ordered else "generator_unordered", set[int]()
@@ -181,11 +184,11 @@ def _run_here(
             yield position, WORKER_ENDED
 
 
-def _call(function: Callable[..., Any], position: int, task: tuple[Any, ...]) -> tuple[int, Any]:
+def _call(function: Callable[..., R], position: int, task: tuple[object, ...]) -> tuple[int, R]:
     return position, function(*task)
 
 
-def check_jobs(n_jobs: Any, default: int) -> int:
+def check_jobs(n_jobs: int | None, default: int) -> int:
     """Number of processes, `default` for None. Raises InputError or TooLargeError."""
     if n_jobs is None:
         return default
@@ -215,13 +218,13 @@ AGAIN = "Run again: finished work is kept."
 
 
 def run_on_cluster(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Sequence[tuple[object, ...]],
     address: str,
-    shared: Any,
+    shared: object,
     *,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Yield the position of each task and its result, like `run_tasks`.
 
     The shared value is a task of its own, so that Dask makes it again where its worker has died.
@@ -260,7 +263,7 @@ def _scheduler_gone(address: str) -> InputError:
     )
 
 
-def _same(shared: Any) -> Any:
+def _same(shared: R) -> R:
     return shared
 
 
@@ -272,7 +275,7 @@ class RaisedInTask(Exception):
         self.error = error
 
 
-def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
+def call_task(expected: dict[str, str], function: Callable[..., R], *task: object) -> R:
     """Result of a function in a worker. Raises RaisedInTask for its errors and wrong versions."""
     try:
         _check_versions(expected, read_versions(), "A worker")

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
 if TYPE_CHECKING:
@@ -414,7 +415,7 @@ class FinishedOutput:
         self.path = expand_path(output)
         self._made_from = json.loads(hide_secrets(json.dumps(made_from, default=str)))
 
-    def find(self, *, overwrite: bool) -> dict[str, Any] | None:
+    def find(self, *, overwrite: bool) -> JsonObject | None:
         """Notes of the finished file; None where it has to be made.
 
         Raises InputError for another file, unless `overwrite`.
@@ -423,7 +424,7 @@ class FinishedOutput:
             return None
         noted = self._read()
         if noted is not None and noted.get("made_from") == self._made_from:
-            notes: dict[str, Any] = noted["found"]
+            notes: JsonObject = noted["found"]
             return notes
         why = "" if noted is None else ", made from other inputs or settings"
         raise InputError(
@@ -447,7 +448,7 @@ class FinishedOutput:
         state = self.path.stat()
         return [state.st_size, state.st_mtime_ns]
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> JsonObject | None:
         """Record of the unchanged file; None where there is none."""
         try:
             noted = json.loads(self._record_path.read_text(encoding="utf-8"))
