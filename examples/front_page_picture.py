@@ -2,23 +2,23 @@
 
     python examples/front_page_picture.py [FOLDER]
 
-`report.png` and `report_dark.png` show its first two sections, `report_whole.png` all of it. It
-needs Chromium and playwright (`make browser`).
+`report.png` and `report_dark.png` show its first two sections, `report_whole.png` all of it;
+`report.sha256` is a digest of what they show. It needs Chromium and playwright (`make browser`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
+from labelsure._runtime import pages
 
 
 def make_report():
@@ -32,8 +32,20 @@ def make_report():
     return model.report(new.X, new.Y)
 
 
+def digest(page):
+    """Hexadecimal digest of the templates of a report and of its sentences."""
+    folder = Path(pages.__file__).parent
+    names = ("base.html", "model.html", "charts.html", "page.css")
+    shown = [(folder / name).read_text("utf-8") for name in names]
+    shown += [page.data["title"], *page.data["answer"], *page.data["notes"]]
+    return hashlib.sha256("\n".join(shown).encode()).hexdigest()
+
+
 def photograph(page, folder):
     """Open a page in a browser and take its pictures: light, dark and whole."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
     with tempfile.TemporaryDirectory() as saved_in, sync_playwright() as playwright:
         saved = page.save(Path(saved_in) / "report.html")
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -53,4 +65,6 @@ def photograph(page, folder):
 
 
 if __name__ == "__main__":
-    photograph(make_report(), Path((sys.argv[1:] or ["docs/images"])[0]))
+    report, folder = make_report(), Path((sys.argv[1:] or ["docs/images"])[0])
+    photograph(report, folder)
+    (folder / "report.sha256").write_text(digest(report) + "\n")

@@ -45,6 +45,8 @@ BY_NAME = {target.rpartition(".")[2]: target for target in TARGETS}
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """State the version, and put the generated pages of the reference into the navigation."""
+    project = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text())
+    config.repo_url = project["tool"]["labelsure"]["repository"]
     if not config.repo_url:
         config.edit_uri = ""
     config.copyright = f"labelsure {labelsure.__version__}, BSD 3-Clause License"

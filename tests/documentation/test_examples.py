@@ -1,6 +1,7 @@
 """Every example of the gallery runs, and draws the picture that its page shows."""
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def test_every_example_is_in_the_gallery():
     for script in GALLERY:
         assert f"images/gallery/{script.stem}.png" in page
         assert f"examples/gallery/{script.name}" in page
+
+
+def test_pictures_of_the_front_page_show_todays_report():
+    names = runpy.run_path(str(ROOT / "examples" / "front_page_picture.py"))
+    kept = (ROOT / "docs" / "images" / "report.sha256").read_text("utf-8").strip()
+    assert names["digest"](names["make_report"]()) == kept, "run examples/front_page_picture.py"

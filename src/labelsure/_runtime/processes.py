@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from labelsure._runtime import limits as _limits
@@ -99,6 +99,9 @@ def end_workers() -> None:
         gc.collect()  # queues of the pool refer to each other, and hold its semaphores
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
 class TaskFailure:
     """A task without a result, because of the worker that had it.
@@ -123,14 +126,14 @@ WORKER_ENDED = TaskFailure(
 
 
 def run_tasks(
-    function: Callable[..., Any],
-    tasks: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Iterable[tuple[object, ...]],
     *,
     n_jobs: int = 1,
     scheduler: str | None = None,
-    shared: Any = None,
+    shared: object = None,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Call a function for each task, and yield the place of the task and what came back.
 
     In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
@@ -151,12 +154,12 @@ def run_tasks(
 
 
 def _run_here(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[Any, ...]],
+    function: Callable[..., R],
+    calls: Iterable[tuple[object, ...]],
     n_workers: int,
     *,
     ordered: bool,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     from joblib import Parallel, delayed
 
     way, left = "generator" if ordered else "generator_unordered", set[int]()
@@ -178,11 +181,11 @@ def _run_here(
             yield place, WORKER_ENDED
 
 
-def _call(function: Callable[..., Any], place: int, task: tuple[Any, ...]) -> tuple[int, Any]:
+def _call(function: Callable[..., R], place: int, task: tuple[object, ...]) -> tuple[int, R]:
     return place, function(*task)
 
 
-def check_jobs(n_jobs: Any, default: int) -> int:
+def check_jobs(n_jobs: int | None, default: int) -> int:
     """Return a number of processes, `default` for None, or refuse it."""
     if n_jobs is None:
         return default
@@ -212,13 +215,13 @@ AGAIN = "Run again: finished work is kept."
 
 
 def run_on_cluster(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    function: Callable[..., R],
+    tasks: Sequence[tuple[object, ...]],
     address: str,
-    shared: Any,
+    shared: object,
     *,
     ordered: bool = False,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | TaskFailure]]:
     """Yield the place of each task and its result, as `run_tasks` does.
 
     What the tasks share is a task of its own, so that it is made again where the worker that held
@@ -258,7 +261,7 @@ def _scheduler_gone(address: str) -> InputError:
     )
 
 
-def _same(shared: Any) -> Any:
+def _same(shared: R) -> R:
     return shared
 
 
@@ -270,7 +273,7 @@ class RaisedInTask(Exception):
         self.error = error
 
 
-def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
+def call_task(expected: dict[str, str], function: Callable[..., R], *task: object) -> R:
     """Call a function in a worker, also one that joined later, if it has the same packages."""
     try:
         _compare_versions(expected, read_versions(), "A worker")

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
 if TYPE_CHECKING:
@@ -414,13 +415,13 @@ class FinishedOutput:
         self.path = expand_path(output)
         self._made_from = json.loads(hide_secrets(json.dumps(made_from, default=str)))
 
-    def find(self, *, overwrite: bool) -> dict[str, Any] | None:
+    def find(self, *, overwrite: bool) -> JsonObject | None:
         """Return what was noted of the finished file; None where there is something to do."""
         if overwrite or is_stream(self.path) or not self.path.exists():
             return None
         noted = self._read()
         if noted is not None and noted.get("made_from") == self._made_from:
-            found: dict[str, Any] = noted["found"]
+            found: JsonObject = noted["found"]
             return found
         why = "" if noted is None else ", made from other inputs or settings"
         raise InputError(
@@ -444,7 +445,7 @@ class FinishedOutput:
         state = self.path.stat()
         return [state.st_size, state.st_mtime_ns]
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> JsonObject | None:
         """Return the note of the file as it is; None where there is none."""
         try:
             noted = json.loads(self._note.read_text(encoding="utf-8"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,6 +41,15 @@ sparse rows, `Decisions`, or one class for each instance."""
 
 Estimator = Any
 """An estimator with the methods of scikit-learn, which has no types."""
+
+RowsLike = int | slice | Sequence[int] | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
+"""Some rows of a batch as users pick them: a position, a slice, positions, or a mask."""
+
+JsonObject = dict[str, Any]
+"""An object of JSON: settings, cards, manifests, and what pages show."""
+
+Column: TypeAlias = "pd.Series[Any]"
+"""A column of a table that users pass, with values of any type."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 AnyPath = str | PathLike[str]

@@ -19,7 +19,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets
+from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets, RandomState
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
@@ -89,7 +89,11 @@ class BinaryRelevance(LabelsetClassifier):
     """
 
     def __init__(
-        self, estimator: Estimator = None, *, n_jobs: int | None = None, random_state: Any = None
+        self,
+        estimator: Estimator = None,
+        *,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
@@ -175,7 +179,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         *,
         order: Any = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.order = order
@@ -266,7 +270,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
         n_chains: int = 10,
         bootstrap: bool = True,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_chains = n_chains
@@ -471,7 +475,7 @@ class ClassifierTrellis(LabelsetClassifier):
         density: int = 1,
         placement: Any = "mutual_info",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.width = width

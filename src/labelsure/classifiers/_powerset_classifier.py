@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.dummy import DummyClassifier
@@ -13,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Estimator, Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Estimator, Floats, Indices, LabelNames, Labelsets, RandomState
 from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -89,7 +87,7 @@ class LabelPowerset(LabelsetClassifier):
         *,
         share: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.share = share

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import make_console, print_json, print_table
 from labelsure.cli._options import RESEARCH, TRY, Command, app
@@ -77,7 +78,7 @@ def fetch(name: opt.DataSet, as_json: opt.AsJson = False) -> None:
 def _describe(data: Dataset, as_json: bool) -> None:
     from labelsure.labelsets.label_names import show_names
 
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "name": data.name,
         "source": data.source,
         "checksum": data.checksum,
@@ -91,7 +92,7 @@ def _describe(data: Dataset, as_json: bool) -> None:
         print(f"{key:18} {_as_text(value)}")
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[JsonObject]) -> None:
     from rich.table import Table
 
     table = Table(*COLUMNS)
@@ -123,7 +124,7 @@ def demo(as_json: opt.AsJson = False) -> None:
         _print_demo(result)
 
 
-def _digits() -> dict[str, Any]:
+def _digits() -> JsonObject:
     """Return ten predictions, and the estimated and actual accuracy of all of them."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
@@ -170,7 +171,7 @@ def _digits() -> dict[str, Any]:
     }
 
 
-def _print_demo(result: dict[str, Any]) -> None:
+def _print_demo(result: JsonObject) -> None:
     from rich.table import Table
 
     table = Table("labels", "estimated", "advice", "actual", title="Traits of handwritten digits")
@@ -192,7 +193,7 @@ def _print_demo(result: dict[str, Any]) -> None:
     console.print(_acceptance(result))
 
 
-def _acceptance(result: dict[str, Any]) -> str:
+def _acceptance(result: JsonObject) -> str:
     if result["actual_of_accepted"] is None:
         return f"No prediction is accepted: the target of {result['target']} cannot be promised."
     return (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     NOTHING_TO_DO,
@@ -52,7 +53,7 @@ def train(
     region: opt.Region = None,
     taxonomy: opt.Taxonomy = None,
     confidence: opt.Confidence = 0.95,
-    classifier: opt.Classifier = "ecc",
+    classifier: opt.Classifier = "layer",
     cv: opt.Cv = None,
     seed: opt.Seed = 0,
     n_jobs: opt.FitJobs = None,
@@ -98,7 +99,7 @@ def train(
             random_state=seed,
         )
 
-    _write_model(context, data, make_model, "NEW.csv")
+    _write_model(context, data, make_model, "NEW.csv", classifier)
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
@@ -193,10 +194,11 @@ def _write_model(
     inputs: list[str],
     make_model: Callable[[], AccuracyAwareClassifier],
     next_input: str,
+    classifier: str = "",
 ) -> None:
     """Save a model unless it exists; print a summary, where it is, and what to do with it."""
     from labelsure._runtime.storage import check_output_file, is_stream
-    from labelsure.tables.training import describe_file
+    from labelsure.tables.training import DEFAULT_CLASSIFIER, DEFAULT_REASON, describe_file
 
     out, overwrite, as_json, quiet, verbose = (
         context.params[name] for name in ("out", "overwrite", "as_json", "quiet", "verbose")
@@ -220,6 +222,8 @@ def _write_model(
         facts = [*_summarise(described.card), ("Model", described.path)]
     if as_json:
         return
+    if classifier == DEFAULT_CLASSIFIER:
+        facts.insert(0, ("Classifier", DEFAULT_REASON))
     facts += [
         ("Next", quote("score", out, next_input, "--out", "predictions.csv")),
         ("", quote("report", out, next_input, "--out", "report.html")),
@@ -271,7 +275,7 @@ def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
     from labelsure._runtime.notebook import list_names
     from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
 
-    by_role: dict[str, list[dict[str, Any]]] = {}
+    by_role: dict[str, list[JsonObject]] = {}
     for column in card.columns or []:
         if column["role"] not in ("label", "id"):
             by_role.setdefault(column["role"], []).append(column)
@@ -302,7 +306,7 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
     if described.card is not None:
         print_facts([*_summarise(described.card), ("Model", described.path)])
     console = make_console()
-    columns: list[dict[str, Any]] = (described.card and described.card.columns) or []
+    columns: list[JsonObject] = (described.card and described.card.columns) or []
     if columns:
         from rich.table import Table
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.storage import first_line
+from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     CELLS_FAILED,
@@ -161,7 +162,7 @@ def report(
     write_page(context, files, lambda: (make_study_page(folder, n_jobs=n_jobs), ""), read=read)
 
 
-def _as_dict(run: StudyRun) -> dict[str, Any]:
+def _as_dict(run: StudyRun) -> JsonObject:
     return {
         "folder": str(run.folder),
         "plan": run.plan.name,

@@ -24,6 +24,7 @@ from labelsure._runtime.typing import (
     Names,
     RandomState,
     Rows,
+    RowsLike,
 )
 from labelsure.distributions._answers import (
     Best,
@@ -162,7 +163,7 @@ class LabelsetDistribution(ABC):
         names = "" if self.label_names is None else f" ({list_names(self.label_names)})"
         return make_html(f"{type(self).__name__}: {sizes}{names}.")
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: RowsLike) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
         taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels.threads import for_rows
@@ -56,7 +56,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def __init__(
         self,
-        probabilities: Any,
+        probabilities: ArrayLike,
         label_names: Names = None,
         *,
         normalise: bool = False,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from labelsure._runtime import limits as _limits
@@ -154,7 +154,7 @@ class IndependentLabels(Independent):
     array([0.72])
     """
 
-    def __init__(self, marginals: Any, label_names: Names = None) -> None:
+    def __init__(self, marginals: ArrayLike, label_names: Names = None) -> None:
         values, names = order_columns(marginals, label_names, "marginals")
         array = as_floats(values, "marginals")
         if array.ndim != 2 or array.shape[1] == 0:
@@ -168,7 +168,7 @@ class IndependentLabels(Independent):
         self._index = index_of(marginals)
 
     @classmethod
-    def from_logits(cls, logits: Any, label_names: Names = None) -> Self:
+    def from_logits(cls, logits: ArrayLike, label_names: Names = None) -> Self:
         """Make the distributions whose marginals have these logits.
 
         A marginal near 1 is rounded, its logit is not: log-probabilities, the runner-up and `top`

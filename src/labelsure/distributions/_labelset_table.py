@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Names, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike, Names, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -140,8 +140,8 @@ class LabelsetTable(LabelsetDistribution):
 
     def __init__(
         self,
-        labelsets: Any,
-        probabilities: Any,
+        labelsets: LabelsetsLike,
+        probabilities: ArrayLike,
         label_names: Names = None,
         *,
         normalise: bool = False,
@@ -189,7 +189,7 @@ class LabelsetTable(LabelsetDistribution):
     @classmethod
     def from_samples(
         cls,
-        samples: Any,
+        samples: LabelsetsLike,
         label_names: Names = None,
         *,
         entropy: str = "plugin",
@@ -392,19 +392,19 @@ def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empt
 
 
 def _flatten(
-    labelsets: Any, probabilities: Any
+    labelsets: LabelsetsLike, probabilities: ArrayLike
 ) -> tuple[Labelsets, NDArray[np.floating[Any]], Indices]:
     """Return all labelsets below each other, their weights, and how many each instance has."""
     labelsets = _by_instance(labelsets, "labelsets")
-    probabilities = _by_instance(probabilities, "probabilities")
-    if len(labelsets) != len(probabilities):
+    weights_of = _by_instance(probabilities, "probabilities")
+    if len(labelsets) != len(weights_of):
         raise InputError(
             "`labelsets` and `probabilities` must have one entry for each instance, got "
-            f"{len(labelsets)} and {len(probabilities)}."
+            f"{len(labelsets)} and {len(weights_of)}."
         )
     blocks, weights = [], []
     n_labels = None
-    for i, (block, weight) in enumerate(zip(labelsets, probabilities, strict=True)):
+    for i, (block, weight) in enumerate(zip(labelsets, weights_of, strict=True)):
         rows = read_rows(block, f"labelsets[{i}]", n_labels=n_labels, sparse=False)
         n_labels = rows.shape[1]
         values = as_floats(weight, f"probabilities[{i}]")

@@ -188,7 +188,7 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
         ) from error
 
 
-def make_random_state(random_state: Any) -> Any:
+def make_random_state(random_state: RandomState) -> np.random.RandomState:
     """Return scikit-learn's kind of generator, which fitting uses, or say what is wrong.
 
     Examples

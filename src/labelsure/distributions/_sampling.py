@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, RowsLike
 from labelsure.distributions._answers import Expected, Support, TopLabelsets, each_guess
 from labelsure.distributions._chains import PathDraws, WeightedChains
 from labelsure.distributions._enumeration import Enumeration, SomeLabelsets, metric_range
@@ -206,7 +206,7 @@ class DrawStreams:
             for key in keys
         ]
 
-    def __getitem__(self, rows: Any) -> DrawStreams:
+    def __getitem__(self, rows: RowsLike) -> DrawStreams:
         taken = DrawStreams(0, [], [])
         taken.rows = self.rows[rows]
         taken._streams = [self._streams[i] for i in np.arange(len(self._streams))[rows]]
@@ -239,7 +239,7 @@ class SquaredDraws:
     is_new: Mask
     log_known: Floats
 
-    def __getitem__(self, rows: Any) -> SquaredDraws:
+    def __getitem__(self, rows: RowsLike) -> SquaredDraws:
         return SquaredDraws(self.log_weights[rows], self.is_new[rows], self.log_known[rows])
 
     @property

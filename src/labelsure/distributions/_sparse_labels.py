@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
@@ -77,7 +77,7 @@ class SparseIndependentLabels(Independent):
 
     def __init__(
         self,
-        marginals: Any,
+        marginals: ArrayLike,
         n_labels: int | None = None,
         *,
         floor: float = _limits.PROBABILITY_FLOOR,

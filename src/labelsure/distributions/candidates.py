@@ -22,13 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats
+from labelsure._runtime.typing import Floats, RowsLike
 from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Profile:
         }
         return cls(**columns, n_bits=n_bits, bounds=bounds)
 
-    def __getitem__(self, rows: Any) -> Profile:
+    def __getitem__(self, rows: RowsLike) -> Profile:
         """Return some rows: a slice, indices or a mask."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
         columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}

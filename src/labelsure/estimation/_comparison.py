@@ -38,7 +38,7 @@ class Difference(Estimate):
     Difference in mean F1 +0.040 (95% interval +0.026 to +0.054, n = 500).
     """
 
-    _figure = "{:+.3f}"
+    _figure = "{:+z.3f}"
 
 
 class Side(NamedTuple):

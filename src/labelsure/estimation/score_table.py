@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+    Rows,
+    RowsLike,
+)
 from labelsure.distributions._answers import as_guesses
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
@@ -333,7 +341,7 @@ class ScoreTable:
             _compared_as=None if shown is None else shown._keep(estimated),
         )
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: RowsLike) -> Self:
         """Return some rows of a table of one distribution, or of one without."""
         new = copy(self)
         new._columns = {name: values[rows] for name, values in self._columns.items()}

@@ -25,6 +25,7 @@ from labelsure._runtime.typing import (
     LabelsetsLike,
     Names,
     Rows,
+    RowsLike,
 )
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_masked
@@ -107,7 +108,7 @@ class NamedLabelsets:
         n_samples, n_labels = self.shape
         return f"{type(self).__name__}(n_samples={n_samples}, n_labels={n_labels})"
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: RowsLike) -> Self:
         """Return the labelsets of some rows: an index, a slice, indices or a mask."""
         return take_rows(self, rows)
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, LabelsetsLike, Mask
+from labelsure._runtime.typing import (
+    Floats,
+    Integers,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+    Mask,
+    RowsLike,
+)
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.label_names import check_label_names
@@ -83,7 +91,7 @@ class PartialLabelsets:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_samples={len(self)}, n_labels={self.n_labels})"
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: RowsLike) -> Self:
         """Return the answers of some rows: an index, a slice, indices or a mask."""
         return take_rows(self, rows)
 

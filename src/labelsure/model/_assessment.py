@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets, Mask
+from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets, Mask, RowsLike
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
@@ -83,7 +83,7 @@ class Assessment:
     def __len__(self) -> int:
         return len(self.accuracy)
 
-    def __getitem__(self, rows: Any) -> Assessment:
+    def __getitem__(self, rows: RowsLike) -> Assessment:
         """Return the assessment of some rows: an index, a slice, indices or a mask."""
         taken = np.atleast_1d(np.arange(len(self))[rows])
         of_rows = {name: value for name in BY_ROW if (value := getattr(self, name)) is not None}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 
 from labelsure._runtime.notebook import list_names, make_html
-from labelsure._runtime.typing import Estimator
+from labelsure._runtime.typing import Estimator, JsonObject
 from labelsure.classifiers._inner_models import first_step, innermost, is_prefit
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
@@ -105,7 +105,7 @@ class ModelCard:
         is_shared = self.calibration_from == FROM_FOLDS
         return self.n_for_estimator + (0 if is_shared else self.n_for_policy)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the card as plain values, as they stand in a saved file."""
         return asdict(self)
 
@@ -151,7 +151,7 @@ class ModelCard:
         """Return the numbers that matter most, in one row."""
         import pandas as pd
 
-        row: dict[str, Any] = {
+        row: JsonObject = {
             "labels": self.n_labels,
             "calibration rows": self.n_calibration,
             f"estimated {self.metric}": self.estimated,

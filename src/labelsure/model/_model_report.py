@@ -13,7 +13,7 @@ from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, JsonObject, Labelsets
 from labelsure.classifiers._inner_models import is_prefit
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -175,7 +175,7 @@ class PageRows:
         texts = None if shown is None else shown.astype(str).to_numpy()
         self.columns = [] if shown is None else [str(name) for name in shown.columns]
 
-        def describe(rows: Any) -> list[dict[str, Any]]:
+        def describe(rows: Any) -> list[JsonObject]:
             true = None if Y_true is None else Y_true[rows]
             described = _describe(found[rows], true, marginals[rows], self.open_cost)
             for i, instance in zip(rows, described, strict=True):
@@ -204,7 +204,7 @@ class PageRows:
         self.n_predicted = np.array([counted.get(name, 0) for name in names], dtype=np.int64)
         self._estimated, self._scores = [estimated], [scores]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Return all that the page shows of the predictions."""
         model, estimator, n = self.model, self.model.accuracy_estimator, self.n
         noun = estimator.reference_.quantity.removeprefix("mean ")
@@ -263,7 +263,7 @@ class PageRows:
         actual: Floats | None,
         estimates: list[Estimate | None],
         is_shifted: bool,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Return for each threshold of the slider what it accepts, and what holds there."""
         within = scores[scores >= 0]
         between = np.quantile(within, np.linspace(0, 1, N_STEPS + 1), method="lower")
@@ -296,7 +296,7 @@ class PageRows:
             "elsewhere": _say_bound(self.model, noun, None, is_shifted),
         }
 
-    def _describe_sample(self, thresholds: list[float]) -> dict[str, Any]:
+    def _describe_sample(self, thresholds: list[float]) -> JsonObject:
         """Return the sample, as many of it as the page can hold."""
         order = np.argsort(self.sample.keys, kind="stable").tolist()
         rows = self.sample.rows
@@ -311,7 +311,7 @@ class PageRows:
             note = f"A random sample: {n_shown:,} of {self.n:,} predictions."
         return {"note": note, "columns": self.columns, "instances": shown}
 
-    def _describe_labels(self, n: int) -> dict[str, Any]:
+    def _describe_labels(self, n: int) -> JsonObject:
         """Return the labels that are predicted most: estimated and, with the truth, actual."""
         model, found = self.model, {}
         weight = (self.n_predicted + self.n_true).astype(float)
@@ -339,7 +339,7 @@ class PageRows:
         rows = []
         names = show_names(model.label_names, occurring[:N_LABELS].tolist())
         for label, name in zip(occurring[:N_LABELS].tolist(), names, strict=True):
-            row: dict[str, Any] = {"name": name, "n_predicted": int(self.n_predicted[label])}
+            row: JsonObject = {"name": name, "n_predicted": int(self.n_predicted[label])}
             for measure in ("prevalence", *MEASURES):
                 parts = [
                     found[f"{measure}{part}"][label] for part in ("", "_low", "_high") if found
@@ -356,7 +356,7 @@ class PageRows:
             "n_absent": len(order) - len(occurring),
         }
 
-    def _describe_confusions(self) -> list[dict[str, Any]]:
+    def _describe_confusions(self) -> list[JsonObject]:
         """Return the pairs of labels of which most often one was true and the other predicted."""
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
@@ -386,7 +386,7 @@ NOTHING, REFERRED = 2.0, -1.0
 """A threshold that no score reaches, and a score that reaches none."""
 
 
-def _list_stops(model: Fitted) -> list[dict[str, Any]]:
+def _list_stops(model: Fitted) -> list[JsonObject]:
     """Return thresholds that something is known of: those of the path, all, none; last, its own."""
     policy = model.policy
     path: dict[float, float | None] = {0.0: None, NOTHING: None}
@@ -406,7 +406,7 @@ def _at_least(policy: AcceptPolicy) -> str:
     return "at least" if policy.guarantee == "exact" else "approximately at least"
 
 
-def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted: bool) -> str:
+def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bool) -> str:
     """Say what holds at a threshold, None being one that nothing was shown of."""
     level = f"{100 * model.confidence:g}% confidence"
     if stop is not None and stop["threshold"] == NOTHING:
@@ -429,7 +429,7 @@ def _say_bound(model: Fitted, noun: str, stop: dict[str, Any] | None, is_shifted
 
 def _describe(
     found: Assessment, Y_true: Labelsets | None, marginals: Any, open_cost: float | None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return what a page shows of single predictions; estimates are not rounded yet."""
     if len(found) == 0:
         return []
@@ -473,7 +473,7 @@ def _describe(
     return instances
 
 
-def _describe_histogram(estimated: Floats, accepted: Any) -> list[dict[str, Any]]:
+def _describe_histogram(estimated: Floats, accepted: Any) -> list[JsonObject]:
     """Return how many predictions have which estimate, and how many of these are accepted."""
     bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
     n_all, n_accepted = (np.bincount(bins[rows], minlength=N_BINS) for rows in (..., accepted))
@@ -576,7 +576,7 @@ def _compare(
     return rows
 
 
-def _describe_reliability(columns: dict[str, list[Any]], source: str) -> dict[str, Any]:
+def _describe_reliability(columns: dict[str, list[Any]], source: str) -> JsonObject:
     """Return actual against estimated accuracies, and where they are from."""
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
@@ -607,7 +607,7 @@ def make_model_report(
         rows.add(batch)
     if scored is not None:
         rows.complete(scored)
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "title": title,
         "version": __version__,
         "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),

@@ -16,6 +16,7 @@ from labelsure._runtime.typing import (
     Labelsets,
     LabelsetsLike,
     Mask,
+    RowsLike,
 )
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
@@ -135,7 +136,7 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.dist)
 
-    def __getitem__(self, rows: Any) -> Predictions:
+    def __getitem__(self, rows: RowsLike) -> Predictions:
         decisions = None if self.decisions is None else self.decisions[rows]
         return Predictions(
             self.dist[rows], decisions, None if self.outside is None else self.outside[rows]

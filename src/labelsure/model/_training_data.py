@@ -19,6 +19,7 @@ from labelsure._runtime.typing import (
     Indices,
     Labelsets,
     LabelsetsLike,
+    RandomState,
 )
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
@@ -214,7 +215,7 @@ def _is_of_instances(value: object, data: TrainingData) -> bool:
     return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
 
 
-def make_folds(data: TrainingData, cv: object, seed: object) -> Folds:
+def make_folds(data: TrainingData, cv: object, seed: RandomState) -> Folds:
     """Return the rows of each fold; whole groups where there are groups."""
     if not isinstance(cv, Integral):
         return list(check_cv(cv).split(data.X, data.y, data.groups))
@@ -227,7 +228,7 @@ def make_folds(data: TrainingData, cv: object, seed: object) -> Folds:
 
 
 def hold_out(
-    data: TrainingData, share: float, n_needed: int, seed: object
+    data: TrainingData, share: float, n_needed: int, seed: RandomState
 ) -> tuple[Indices, Indices]:
     """Return held-out and training rows in random order; the rows of a group stay together.
 

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure import __version__
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import first_line, read_bytes, write_output
+from labelsure._runtime.typing import JsonObject
 from labelsure.errors import DataError, InputError, TooLargeError
 from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import METRICS, get_metric
@@ -55,14 +56,14 @@ JOINED_NAMES = "names in one text"
 class CompactState:
     """Parts of saved models: registered metrics are kept by name, very many names as one text."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonObject:
         """Return the attributes, registered metrics by name and very many names as one text."""
         state = {name: _join_names(value) for name, value in vars(self).items()}
         if "metric" in state:
             state["metric"] = _name_metric(state["metric"])
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JsonObject) -> None:
         """Take what `__getstate__` returned."""
         vars(self).update({name: _split_names(value) for name, value in state.items()})
 
@@ -148,7 +149,7 @@ def _refuse_function(metric: Any) -> None:
         )
 
 
-def _describe(model: Savable) -> dict[str, Any]:
+def _describe(model: Savable) -> JsonObject:
     """Return the header: plain values, which JSON gives back as they are."""
     names, n_labels = (getattr(model, name, None) for name in ("label_names_", "n_labels_"))
     metric, card = getattr(model, "metric", None), getattr(model, "card_", None)
@@ -221,7 +222,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = (), max_bytes: int =
     return model
 
 
-def read_description(path: str | Path) -> dict[str, Any]:
+def read_description(path: str | Path) -> JsonObject:
     """Return what a saved file says of itself; nothing in it is imported or built.
 
     Returns
@@ -281,7 +282,7 @@ def _open_file(path: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
 class _Parts:
     """A saved model of which nothing was built."""
 
-    header: dict[str, Any]
+    header: JsonObject
     schema: bytes
     entries: dict[str, tuple[str, str]]
     """Loader and class of each entry beside the header and the schema."""
@@ -358,7 +359,7 @@ def _foreign(name: str, found: str) -> DataError:
     )
 
 
-def _check_header(header: dict[str, Any], name: str) -> dict[str, Any]:
+def _check_header(header: JsonObject, name: str) -> JsonObject:
     version, versions = header["format_version"], header["versions"]
     if header["format"] != FORMAT or not all(isinstance(v, str) for v in versions.values()):
         raise ValueError(f"{HEADER!r} does not say what wrote it")

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.fixes import parse_version
 
-from labelsure._runtime.typing import FeaturesLike, LabelsetsLike
+from labelsure._runtime.typing import FeaturesLike, LabelsetsLike, RandomState
 
 _L1: dict[str, Any] = {"l1_ratio": 1.0}
 if parse_version(sklearn.__version__) < parse_version("1.8"):
@@ -41,7 +41,9 @@ class Lasso(LogisticRegression):  # type: ignore[misc]
     array([[0., 0.]])
     """
 
-    def __init__(self, C: float = 1.0, max_iter: int = 200, random_state: Any = None) -> None:
+    def __init__(
+        self, C: float = 1.0, max_iter: int = 200, random_state: RandomState = None
+    ) -> None:
         super().__init__(
             C=C, max_iter=max_iter, random_state=random_state, solver="liblinear", **_L1
         )
@@ -74,7 +76,7 @@ class LassoCV(Lasso):
         Cs: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
         cv: int = 5,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(max_iter=max_iter, random_state=random_state)
         self.Cs, self.cv = Cs, cv

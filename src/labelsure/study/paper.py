@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 from scipy.stats import t as student
 
-from labelsure._runtime.typing import AnyPath, Floats
+from labelsure._runtime.typing import AnyPath, Floats, JsonObject
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.study.analyses import ALL, BASELINE, KEYS, Analyses
 from labelsure.study.conclusions import (
@@ -266,7 +266,7 @@ class PaperCheck:
         counts = Counter(c.verdict for c in self.conclusions)
         return {verdict: counts[verdict] for verdict in VERDICTS}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """All results as plain values for JSON; missing and infinite numbers are None."""
         return {
             "misses": [conclusion.name for conclusion in self.misses],
@@ -365,7 +365,7 @@ def _summaries(correlations: pd.DataFrame) -> pd.DataFrame:
     others = correlations[correlations["dataset"] != UNKNOWN_LABELS]
     parts = [part for _, part in correlations.groupby("repeat")]
     single = pd.DataFrame([agreement(part, reference) for part in parts])
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         "ours": agreement(correlations, reference),
         "least": single.min(),
         "most": single.max(),

@@ -32,7 +32,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.code import PACKAGE, is_installed
 from labelsure._runtime.processes import end_workers
 from labelsure._runtime.storage import expand_path, first_line
-from labelsure._runtime.typing import AnyPath, Estimator
+from labelsure._runtime.typing import AnyPath, Estimator, JsonObject
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._engine_settings import Engine
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
@@ -102,7 +102,7 @@ class ClassSpec(_Table):
         return path
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """The arguments of the constructor."""
         return dict(self.model_extra or {})
 
@@ -267,7 +267,7 @@ class DataSource(_Table):
         return self
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """Keyword arguments of the function that reads the source."""
         return self.model_dump(exclude_none=True, exclude=set(SOURCE_KEYS))
 
@@ -284,7 +284,7 @@ class DataSource(_Table):
     def load(self, key: str, data_dir: AnyPath | None = None) -> StudyData:
         """Data set of the source; `key` is its name in the plan."""
         if self.simulated is not None:
-            arguments: dict[str, Any] = {"random_state": 0, **self.simulated}
+            arguments: JsonObject = {"random_state": 0, **self.simulated}
             return StudyData(*make_labelsets(**arguments))
         settings = self.settings
         if self.file is None:
@@ -433,7 +433,7 @@ class Plan(Settings):
         sources = {name: source.resolve_paths(folder) for name, source in plan.datasets.items()}
         return plan.model_copy(update={"datasets": sources})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return all settings, such that `from_dict` gives the same plan."""
         names = {"metrics": list(self.metrics), "candidates": list(self.candidates)}
         return self.model_dump(by_alias=True, exclude_none=True) | names
@@ -560,7 +560,7 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
     return _read_plan(text, path.stem, path.parent, trust_imports)
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> JsonObject:
     """Content of a TOML file. Raises InputError if it is not valid TOML."""
     try:
         return tomllib.loads(text)

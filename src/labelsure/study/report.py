@@ -205,6 +205,7 @@ def _findings(analyses: Analyses) -> list[str]:
         if len(gain):
             sentences.append(
                 f"{title}: its best decision in place of the most probable labelset changes the "
-                f"mean by {gain.mean():+.3f} (cells from {gain.min():+.3f} to {gain.max():+.3f})."
+                f"mean by {gain.mean():+z.3f} "
+                f"(cells from {gain.min():+z.3f} to {gain.max():+z.3f})."
             )
     return sentences

@@ -43,7 +43,7 @@ from labelsure._runtime.storage import (
     remove_leftovers,
     write_text,
 )
-from labelsure._runtime.typing import AnyPath
+from labelsure._runtime.typing import AnyPath, JsonObject
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
 from labelsure.study.analyses import Analyses
@@ -86,7 +86,7 @@ class RunFolder:
 
     def __init__(self, path: AnyPath) -> None:
         self.path = expand_path(path)
-        self.manifest: dict[str, Any] = {}
+        self.manifest: JsonObject = {}
         self._started = 0.0
         self._is_locked = False
 
@@ -165,7 +165,7 @@ class RunFolder:
         """Write a JSON file, entirely or not at all."""
         write_text(self.path / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
-    def read_json(self, name: str) -> dict[str, Any]:
+    def read_json(self, name: str) -> JsonObject:
         """Content of a JSON file; empty if it is missing or damaged."""
         try:
             content = json.loads((self.path / name).read_text(encoding="utf-8"))
@@ -474,7 +474,7 @@ def _compute(
 
 def _try_cell(
     cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int
-) -> tuple[pd.DataFrame | dict[str, str], dict[str, Any]]:
+) -> tuple[pd.DataFrame | dict[str, str], JsonObject]:
     """(rows of a cell or its error as a dict, notes: seconds and warnings)."""
     if os.getpid() != owner:  # a worker process: set the threads of its kernels
         os.environ["LABELSURE_NUM_THREADS"] = str(threads)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelsure._runtime.typing import JsonObject
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
 from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.study.analyses import (
@@ -116,10 +117,10 @@ class PrintedTable:
         """The rows as CSV, with section headings in a column."""
         return self.frame.to_csv(index=self.frame.index.name == SECTION, lineterminator="\n")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The table as plain values, the input of a page template."""
         marked = (self._marks(self.bold) | self._marks(self.underlined)).to_numpy().tolist()
-        rows: list[dict[str, Any]] = []
+        rows: list[JsonObject] = []
         lines = zip(self._headings(), self.frame.to_numpy(), marked, strict=True)
         for heading, texts, marks in lines:
             rows += [{"heading": heading}] if heading else []

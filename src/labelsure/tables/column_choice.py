@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Integers, Labelsets
+from labelsure._runtime.typing import Column, Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
@@ -34,7 +34,7 @@ MIN_ROWS_OF_ID = 20
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
 
-def holds_containers(column: pd.Series[Any]) -> bool:
+def holds_containers(column: Column) -> bool:
     """Whether some value is a list, an array or an object with keys."""
     is_some = column.dtype == object and any(isinstance(value, CONTAINERS) for value in column)
     return is_some or stack_rows(column) is not None
@@ -362,7 +362,7 @@ def read_label_cells(
     return rows
 
 
-def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") -> pd.Index:
+def read_index(column: Column, where: str, what: str = "the `index`") -> pd.Index:
     """Return the names of rows: whole numbers as such, anything else as text."""
     title = f"Column {str(column.name)!r} of {where}"
     missing = find_missing(column).tolist()

@@ -27,12 +27,15 @@ from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import (
     AnyPath,
+    Column,
     Floats,
     Indices,
     Integers,
+    JsonObject,
     LabelNames,
     LabelsetsLike,
     RandomState,
+    RowsLike,
 )
 from labelsure.errors import DataError, InputError, TooLargeError, missing_study_extra, unknown_name
 from labelsure.labelsets.codes import row_keys
@@ -165,7 +168,7 @@ class Dataset:
         sentence = f"Data set {self.name!r} from {self.source}, with the labels {labels}."
         return make_html(sentence, pd.DataFrame(described))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Return the numbers by which data sets are compared.
 
         Returns
@@ -193,7 +196,7 @@ class Dataset:
         """Return how many instances have each label, (L,)."""
         return np.asarray(self.Y.sum(axis=0, dtype=np.int64))
 
-    def take(self, rows: Any) -> Dataset:
+    def take(self, rows: RowsLike) -> Dataset:
         """Return some of the instances.
 
         Parameters
@@ -596,7 +599,7 @@ TEXT_TABLES = (".csv", ".tsv")
 """Formats without types, which follow from all values of a column."""
 
 
-def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
+def _typed(column: Column, is_text: bool) -> Column:
     """Return a feature as numbers or truth values, if it holds such, or else as text."""
     if isinstance(column.dtype, pd.StringDtype) and is_text:
         texts = pa.array(

@@ -30,7 +30,7 @@ from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime import storage
-from labelsure._runtime.typing import AnyPath, Indices
+from labelsure._runtime.typing import AnyPath, Column, Indices
 from labelsure.errors import (
     DataError,
     InputError,
@@ -53,7 +53,7 @@ _PLACE = "column of "
 """How the type of a sparse column calls its places; the number of columns follows."""
 
 
-def list_rows(matrix: Any) -> pd.Series[Any]:
+def list_rows(matrix: Any) -> Column:
     """Return the rows of a CSR matrix as one column: Arrow's lists have the same layout.
 
     Examples
@@ -73,7 +73,7 @@ def list_rows(matrix: Any) -> pd.Series[Any]:
     return pd.Series(lists, dtype=pd.ArrowDtype(lists.type))
 
 
-def stack_rows(column: pd.Series[Any]) -> csr_array | None:
+def stack_rows(column: Column) -> csr_array | None:
     """Return what `list_rows` made as a CSR array of floats; None for another column."""
     import pyarrow as pa
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labelsure._runtime.arguments import read_number
+from labelsure._runtime.typing import JsonObject
 from labelsure.errors import InputError
 from labelsure.estimation._shift import say_shift
 
@@ -50,7 +51,7 @@ class FileEstimate:
         """Whether the rows differ from the calibration set, in words."""
         return "" if self.plain is None else say_shift(self.plain.shift, self.plain.untested)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain values for JSON."""
         test = None if self.plain is None else self.plain.shift
         return {

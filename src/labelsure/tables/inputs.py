@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import FeaturesLike, Floats, LabelsetsLike, Mask
+from labelsure._runtime.typing import Column, FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.classifiers._inner_models import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
@@ -194,7 +194,7 @@ def infer_roles(
     ]
 
 
-def _infer(name: str, column: pd.Series[Any]) -> ColumnRole:
+def _infer(name: str, column: Column) -> ColumnRole:
     import pandas as pd
 
     read = read_texts(column)
@@ -255,7 +255,7 @@ MAX_WORDS = 20_000
 """Words of one text column that have a weight: the most frequent ones."""
 
 
-def _read_feature(column: pd.Series[Any]) -> tuple[Floats, Mask]:
+def _read_feature(column: Column) -> tuple[Floats, Mask]:
     """Return numbers, also where a text file spells truth values, and which values are none."""
     numbers, is_bad = read_numbers(column)
     for at in np.flatnonzero(is_bad).tolist():

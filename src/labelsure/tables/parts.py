@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from labelsure._runtime import storage
-from labelsure._runtime.typing import AnyPath
+from labelsure._runtime.typing import AnyPath, JsonObject
 from labelsure.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class PartStore:
         checksum = storage.checksum_bytes(content).encode()
         self.put(name, content[:place] + checksum + content[place + len(checksum) :])
 
-    def find(self, name: str, key: str) -> dict[str, Any] | None:
+    def find(self, name: str, key: str) -> JsonObject | None:
         """Return the notes of a part; None where it is missing, damaged or of another key."""
         found = self._load(name)
         return found[2] if found is not None and found[1] == key else None
@@ -77,7 +77,7 @@ class PartStore:
             )
         return found[0]
 
-    def _load(self, name: str) -> tuple[pa.Table, str, dict[str, Any]] | None:
+    def _load(self, name: str) -> tuple[pa.Table, str, JsonObject] | None:
         try:
             content = self.get(name)
             before, _, after = content.rpartition(SHA.encode())

@@ -24,7 +24,7 @@ from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
-from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._batch_summary import ComparedRows
@@ -291,7 +291,7 @@ def score_dask(
     return frame.map_partitions(_score_partition, packed, settings, meta=meta)
 
 
-def _score_partition(rows: pd.DataFrame, file: ModelFile, settings: dict[str, Any]) -> pd.DataFrame:
+def _score_partition(rows: pd.DataFrame, file: ModelFile, settings: JsonObject) -> pd.DataFrame:
     with one_thread():
         table: pd.DataFrame = score_frame(file.load(), rows, **settings)
     return table
@@ -506,7 +506,7 @@ class FileRows:
         """
         n_finished = 0
         finished = FinishedParts(store, key, keeps_bad)
-        settings: dict[str, Any] = {"shared": self.file, "ordered": ordered}
+        settings: JsonObject = {"shared": self.file, "ordered": ordered}
         settings["n_jobs"] = check_jobs(n_jobs, n_threads())
         if scheduler is None:
             results = self._map_here(finished, function, task, settings)
@@ -521,7 +521,7 @@ class FileRows:
                     progress(n_finished, None)
 
     def _map_here(
-        self, finished: FinishedParts, function: Any, task: Any, settings: dict[str, Any]
+        self, finished: FinishedParts, function: Any, task: Any, settings: JsonObject
     ) -> Generator[Found]:
         kept, sent, failed = deque[Found](), list[tuple[str, int]](), list[Exception]()
 
@@ -545,7 +545,7 @@ class FileRows:
             raise failed[0]
 
     def _map_on_cluster(
-        self, finished: FinishedParts, function: Any, task: Any, settings: dict[str, Any]
+        self, finished: FinishedParts, function: Any, task: Any, settings: JsonObject
     ) -> Generator[Found]:
         tasks = [
             (finished, function, replace(self, files=[file]), number, task)
@@ -573,7 +573,7 @@ class FinishedParts:
     key: str
     keeps_bad: bool
 
-    def find(self, name: str) -> dict[str, Any] | None:
+    def find(self, name: str) -> JsonObject | None:
         """Return the notes of a finished part; None if there is none."""
         notes = None if self.store is None else self.store.find(name, self.key)
         return notes if notes is not None and (self.keeps_bad or not notes["bad"]) else None
@@ -719,7 +719,7 @@ def score_chunk(
     key: str,
     settings: ScoreSettings,
     sets_aside: bool,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Score a chunk, write it to the store under a name and with a key, and return its notes.
 
     Bad rows are set aside or refused.
@@ -897,7 +897,7 @@ def score_files(
             "encoding": encoding,
         },
     }
-    text: dict[str, Any] = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
+    text: JsonObject = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
     suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
     _check_text(suffix, sep, spreadsheet_safe, rows.model)
@@ -932,7 +932,7 @@ def score_files(
             ordered=is_piped,
             progress=progress,
         )
-        notes: dict[str, dict[str, Any]] = {}
+        notes: dict[str, JsonObject] = {}
         kept: list[str] = []
         names = _finish_parts(results, notes, kept, rows.files)
         if is_piped and audit is None:
@@ -989,7 +989,7 @@ def score_files(
 
 def _finish_parts(
     results: Iterable[tuple[str, Any, bool]],
-    notes: dict[str, dict[str, Any]],
+    notes: dict[str, JsonObject],
     kept: list[str],
     files: Sequence[TableFile],
 ) -> Iterator[str]:
@@ -1028,7 +1028,7 @@ def _read_marked(
             yield name, table
 
 
-def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: dict[str, Any]) -> None:
+def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: JsonObject) -> None:
     with open(path, "wb") as file:
         write_tables(tables, suffix, file, **text)
 
@@ -1098,7 +1098,7 @@ def _mark_audit(table: pa.Table, file: str, audited: Floats, seed: int) -> pa.Ta
     return table.add_column(place, "audit", pa.array(is_audited))
 
 
-def _list_noted(notes: dict[str, dict[str, Any]], name: str) -> list[Any]:
+def _list_noted(notes: dict[str, JsonObject], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
@@ -1120,7 +1120,7 @@ def write_bad_rows(output: storage.FinishedOutput, files: Iterable[TableFile], b
     return len(lines)
 
 
-def _warn_of_values(notes: dict[str, dict[str, Any]]) -> None:
+def _warn_of_values(notes: dict[str, JsonObject]) -> None:
     """Say which values the model has not met, once for each column."""
     unseen = {name: text for some in _list_noted(notes, "unseen") for name, text in some.items()}
     odd = sum((OddAnswers(**some) for some in _list_noted(notes, "odd_answers")), OddAnswers())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Indices, LabelNames, Labelsets, LabelsetsLike
+from labelsure._runtime.typing import AnyPath, Column, Indices, LabelNames, Labelsets, LabelsetsLike
 from labelsure.errors import DataError, InputError, warn
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
@@ -290,7 +290,7 @@ def _find_file(name: str, sources: list[str]) -> list[str]:
     return by_end or below
 
 
-def _read_positions(column: pd.Series[Any], where: str) -> pd.Index:
+def _read_positions(column: Column, where: str) -> pd.Index:
     """Return positions in a file; rows of several files may have the same."""
     import pandas as pd
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Column, Floats, Mask
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
@@ -93,7 +92,7 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def find_missing(column: pd.Series[Any]) -> Mask:
+def find_missing(column: Column) -> Mask:
     """Return which values are missing, by a text that says so among others."""
     import pandas as pd
 
@@ -164,7 +163,7 @@ class Texts:
     reasons: Mapping[int, str]
 
 
-def read_texts(column: pd.Series[Any]) -> Texts:
+def read_texts(column: Column) -> Texts:
     """Return the values of a column as text."""
     missing, reasons = find_missing(column), dict[int, str]()
     is_typed = isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
@@ -183,7 +182,7 @@ def read_texts(column: pd.Series[Any]) -> Texts:
     return Texts(texts, missing, is_number, reasons)
 
 
-def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
+def read_numbers(column: Column) -> tuple[Floats, Mask]:
     """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
     import pandas as pd
     import pyarrow as pa

@@ -12,9 +12,10 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labelsure._runtime.storage import expand_path, write_output
+from labelsure._runtime.typing import JsonObject
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,7 +41,7 @@ class Page:
     """
 
     template: str
-    data: dict[str, Any]
+    data: JsonObject
 
     @property
     def html(self) -> str:

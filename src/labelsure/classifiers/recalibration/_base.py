@@ -244,8 +244,9 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         left_out = f", {self.n_impossible_} left out" if self.n_impossible_ else ""
         return (
             f"{self._title}{self._describe_parameters()}: {kept}{reason}. Mean gain in the truth's "
-            f"log-probability on held-out rows: {self.gain_:+.4f} (95% interval "
-            f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f}, n = {self.n_samples_:,}{left_out})."
+            f"log-probability on held-out rows: {self.gain_:+z.4f} (95% interval "
+            f"{self.gain_low_:+z.4f} to {self.gain_high_:+z.4f}, "
+            f"n = {self.n_samples_:,}{left_out})."
         )
 
 

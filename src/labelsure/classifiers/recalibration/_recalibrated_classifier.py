@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.arguments import read_choice, read_whole_number
-from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Indices, LabelsetsLike
+from labelsure._runtime.typing import (
+    Estimator,
+    FeaturesLike,
+    Floats,
+    Indices,
+    LabelsetsLike,
+    RandomState,
+)
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
@@ -145,7 +152,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         method: str | Recalibration = "auto",
         *,
         cv: int = 5,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
