@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    arff,
     base_learners,
     chains,
     classifiers,
@@ -33,6 +34,7 @@ from benchmarks import (
     regions,
     scoring,
     study,
+    training,
     trellis,
     waits,
 )
@@ -40,6 +42,7 @@ from benchmarks.measure import Benchmark, Row
 from benchmarks.speeds_page import PAGE, read_rows, write_page, write_rows
 
 MODULES = (
+    arff,
     waits,
     estimation,
     rates,
@@ -61,6 +64,7 @@ TABLES = {
     "base_learners": base_learners.main,
     "paper_variants": paper_variants.main,
     "study": study.main,
+    "training": training.main,
 }
 """Tables of evidence that need the paper's data sets or runs of them: only by name, and alone."""
 

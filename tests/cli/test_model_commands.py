@@ -164,6 +164,16 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     assert isinstance(ls.load(out).estimator_[1], ls.ProbabilisticClassifierChain)
 
 
+def test_the_default_classifier_is_printed_with_its_reason(files, tmp_path, capsys):
+    words = ["train", files / "t.csv", "--labels", "odd,large", "--id", "id"]
+    printed = run(capsys, *words, "--out", tmp_path / "m").out
+    assert re.match("Classifier +layer: binary relevance with recalibrated dependence", printed)
+    estimator = ls.load(tmp_path / "m").estimator_[1]
+    assert isinstance(estimator, ls.RecalibratedClassifier)
+    assert estimator.method == "dependence"
+    assert "Classifier" not in run(capsys, *training(files, "--out", tmp_path / "br")).out
+
+
 def test_texts_of_train_are_those_of_score(files, tmp_path, capsys):
     out = tmp_path / "m"
     captured = run(capsys, *training(files, "--drop", "id", "--text", "colour", "--out", out))

@@ -12,11 +12,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
+from labelsure._runtime.progress import ProgressBar
 from labelsure.saving import read_description
 from labelsure.tables import files
 from labelsure.tables.files import list_files, read_chunks, read_table
 from labelsure.tables.inputs import InputTable
-from labelsure.tables.training import CLASSIFIERS, calibrate_model, train_model
+from labelsure.tables.training import (
+    CLASSIFIERS,
+    LEARNERS_PER_LABEL,
+    calibrate_model,
+    train_model,
+)
 
 NAMES = ["cold", "wet", "calm"]
 
@@ -543,3 +549,16 @@ def test_a_model_of_an_array_reads_named_columns_by_name(tmp_path):
     np.testing.assert_array_equal(model.predict(SCORES[["id", "calm", "wet", "cold"]]), expected)
     with pytest.raises(ls.LabelsureError, match="'calm'"):
         model.predict(SCORES.rename(columns={"calm": "windy"}))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "cv"), [("layer", 0.4), ("ecc", 0.4), ("br", 2), ("trellis", 0.4), ("pcc", 2)]
+)
+def test_the_bar_counts_the_base_learners_of_training(csv, monkeypatch, classifier, cv):
+    counts = []
+    monkeypatch.setattr(ProgressBar, "__call__", lambda self, *pair: counts.append((self, *pair)))
+    train_model(csv, labels=NAMES, id_column="day", classifier=classifier, cv=cv)
+    n_all = LEARNERS_PER_LABEL[classifier] * len(NAMES) * (cv + 1 if cv == 2 else 1)
+    drawn = [pair for bar, *pair in counts if bar._title == "base learners"]
+    assert drawn == [[k + 1, n_all] for k in range(n_all)]
+    assert set(LEARNERS_PER_LABEL) <= set(CLASSIFIERS)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import count
 from typing import Any, Self
 
 QUIET_VARIABLE = "LABELSURE_QUIET"
@@ -82,3 +86,24 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
             self._bar, ProgressBar._is_drawn = None, False
+
+
+_note_fitted: ContextVar[Callable[[], object] | None] = ContextVar("note_fitted", default=None)
+
+
+@contextmanager
+def count_fitted(n_all: int | None) -> Iterator[None]:
+    """Draw how many of `n_all` base learners are fitted within, in this process."""
+    numbers = count(1)
+    with ProgressBar("base learners") as bar:
+        token = _note_fitted.set(lambda: bar(next(numbers), n_all))
+        try:
+            yield
+        finally:
+            _note_fitted.reset(token)
+
+
+def note_fitted() -> None:
+    """Count one more base learner, if `count_fitted` draws them."""
+    if note := _note_fitted.get():
+        note()

@@ -33,6 +33,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.processes import count_workers
+from labelsure._runtime.progress import note_fitted
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import (
     Estimator,
@@ -143,8 +144,11 @@ def _fit_learner(
     seed: int,
 ) -> Estimator:
     if y.min() == y.max():
-        return fit_smoothed_prior(y, X.shape[1] + above.shape[1], weights)
-    return fit_clone(estimator, append_labels(X, above), y.astype(np.int64), weights, seed)
+        learner = fit_smoothed_prior(y, X.shape[1] + above.shape[1], weights)
+    else:
+        learner = fit_clone(estimator, append_labels(X, above), y.astype(np.int64), weights, seed)
+    note_fitted()
+    return learner
 
 
 def fit_clone(

@@ -53,7 +53,7 @@ def train(
     region: opt.Region = None,
     taxonomy: opt.Taxonomy = None,
     confidence: opt.Confidence = 0.95,
-    classifier: opt.Classifier = "ecc",
+    classifier: opt.Classifier = "layer",
     cv: opt.Cv = None,
     seed: opt.Seed = 0,
     n_jobs: opt.FitJobs = None,
@@ -99,7 +99,7 @@ def train(
             random_state=seed,
         )
 
-    _write_model(context, data, make_model, "NEW.csv")
+    _write_model(context, data, make_model, "NEW.csv", classifier)
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
@@ -194,10 +194,11 @@ def _write_model(
     inputs: list[str],
     make_model: Callable[[], AccuracyAwareClassifier],
     next_input: str,
+    classifier: str = "",
 ) -> None:
     """Save a model unless it exists; print a summary, where it is, and what to do with it."""
     from labelsure._runtime.storage import check_output_file, is_stream
-    from labelsure.tables.training import describe_file
+    from labelsure.tables.training import DEFAULT_CLASSIFIER, DEFAULT_REASON, describe_file
 
     out, overwrite, as_json, quiet, verbose = (
         context.params[name] for name in ("out", "overwrite", "as_json", "quiet", "verbose")
@@ -221,6 +222,8 @@ def _write_model(
         facts = [*_summarise(described.card), ("Model", described.path)]
     if as_json:
         return
+    if classifier == DEFAULT_CLASSIFIER:
+        facts.insert(0, ("Classifier", DEFAULT_REASON))
     facts += [
         ("Next", quote("score", out, next_input, "--out", "predictions.csv")),
         ("", quote("report", out, next_input, "--out", "report.html")),

@@ -140,7 +140,7 @@ BadRows = Annotated[
 # Models
 
 Classifier = Annotated[
-    str, option("--classifier", "ecc, br, trellis, pcc, powerset, layer or forest.", metavar="NAME")
+    str, option("--classifier", "layer, ecc, br, trellis, pcc, powerset or forest.", metavar="NAME")
 ]
 Metric = Annotated[
     str, option("--metric", "exact, hamming, jaccard, f1, recall or precision.", metavar="NAME")
