@@ -294,7 +294,7 @@ def order_columns(source: Any, label_names: Names, name: str) -> tuple[Any, Any]
     return table.iloc[:, match_labels(tuple(own), wanted, name, "`label_names`")], wanted
 
 
-def _may_list_numbers(values: Any, label_names: Sequence[str]) -> bool:
+def _may_list_numbers(values: object, label_names: Sequence[str]) -> bool:
     """Whether lists of 0 and 1 can be names of labels just as well, and would mean other rows."""
     if not isinstance(values, (list, tuple)) or label_names in ((), ("1",)):
         return False
@@ -332,11 +332,11 @@ def lists_names(entry: Any) -> bool:
     )
 
 
-def _is_empty(entry: Any) -> bool:
+def _is_empty(entry: object) -> bool:
     return isinstance(entry, (list, tuple, np.ndarray)) and np.ndim(entry) > 0 and len(entry) == 0
 
 
-def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
+def _names_of(entry: object, row: int, name: str, sep: str | None) -> list[str]:
     if isinstance(entry, str):
         if sep is None:
             raise InputError(
@@ -395,7 +395,7 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     return np.array([position[label] for label in wanted], dtype=np.intp)
 
 
-def _list_differences(own: Iterable[Any], wanted: Iterable[Any]) -> str:
+def _list_differences(own: Iterable[object], wanted: Iterable[object]) -> str:
     """Return what is missing and what is unknown, for messages."""
     mine, theirs = dict.fromkeys(map(str, own)), dict.fromkeys(map(str, wanted))
     sides = {
@@ -499,7 +499,7 @@ def align_rows(
 
 
 def align_values(
-    values: Any, index: pd.Index | None, *, name: str, beside: str = "the distribution"
+    values: object, index: pd.Index | None, *, name: str, beside: str = "the distribution"
 ) -> Any:
     """Return values, one for each row, in the order of an index; as they are where one has none."""
     order = align_rows(index_of(values), index, name=name, beside=beside)
@@ -525,7 +525,7 @@ def list_some(names: Sequence[str]) -> str:
     return list_names([repr(name) for name in names])
 
 
-def read_groups(groups: Any, name: str = "groups") -> NDArray[np.str_]:
+def read_groups(groups: object, name: str = "groups") -> NDArray[np.str_]:
     """Return groups as names, or say which instance has none."""
     import pandas as pd
 
@@ -539,7 +539,7 @@ def read_groups(groups: Any, name: str = "groups") -> NDArray[np.str_]:
 
 
 def read_vector(
-    values: Any,
+    values: object,
     name: str,
     *,
     n_samples: int | None = None,
@@ -574,7 +574,7 @@ def read_vector(
     return array
 
 
-def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
+def check_weights(sample_weight: object, n_samples: int, index: pd.Index | None = None) -> Floats:
     """Return one weight for each instance, some of them above 0."""
     weights = read_vector(sample_weight, "sample_weight", n_samples=n_samples, low=0, index=index)
     if not (np.isfinite(weights).all() and weights.any()):

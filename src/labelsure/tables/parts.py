@@ -155,7 +155,7 @@ class ScoredParts(PartStore):
         super().__init__(out if keeps_parts else f"{out}.parts")
         self.keeps_parts = keeps_parts
 
-    def find_change(self, manifest: Mapping[str, Any]) -> str | None:
+    def find_change(self, manifest: Mapping[str, object]) -> str | None:
         """Return the settings that differ from those of the parts here; None without parts."""
         try:
             before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
@@ -172,7 +172,7 @@ class ScoredParts(PartStore):
         return f"{WORDS[changed]} ({told})"
 
     @contextmanager
-    def locked(self, manifest: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
+    def locked(self, manifest: Mapping[str, object], *, overwrite: bool) -> Iterator[None]:
         """Keep the place for this process, with the parts of the same run and no others."""
         folder = Path(self.place)
         if self.find_change(manifest) is None and (
@@ -199,7 +199,7 @@ class ScoredParts(PartStore):
         if not self.keeps_parts:
             self._clear()
 
-    def _prepare(self, manifest: Mapping[str, Any], overwrite: bool) -> None:
+    def _prepare(self, manifest: Mapping[str, object], overwrite: bool) -> None:
         """Refuse to mix parts of different runs, or remove those of the other one."""
         change = self.find_change(manifest)
         if change and not overwrite:
@@ -327,7 +327,7 @@ def _as_text(table: pa.Table, sep: str, spreadsheet_safe: bool) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def escape(texts: Any) -> Any:
+    def escape(texts: object) -> Any:
         is_formula = pc.match_substring_regex(texts, FORMULA)
         return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
 
