@@ -6,7 +6,7 @@ Exact match is of the mode, Jaccard and F1 of the labelsets of highest expected 
 200 test rows of each split; seconds are CPU seconds of `fit` on one core. Rule, set before the
 runs: the cheapest classifier whose mean over six sets is within .01 of the best in exact match,
 Jaccard and F1. Three further sets and simulated labels of sparse features (one split) confirm it.
-Writes docs/evidence/training.csv. The present file is of three splits, with CAL500 of two.
+Writes docs/evidence/training.csv. The present file is of four splits, with CAL500 of three.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def tabulate_scores(
     return read_scores(source, label_names, name=name, in_logs=kind == "logprob", missing=missing)
 
 
-def _exponentiate(logs: Any, name: str) -> Floats:
+def _exponentiate(logs: object, name: str) -> Floats:
     array = read_array(logs, name).astype(np.float64)
     if not (array <= ROUNDING).all():
         raise InputError(
@@ -187,7 +187,7 @@ def _predict_some(model: Estimator, X: FeaturesLike) -> NDArray[Any] | None:
 
 
 def _check_agrees_with_predict(
-    model: Estimator, predicted: NDArray[Any], dist: IndependentLabels
+    model: Estimator, predicted: NDArray[np.generic], dist: IndependentLabels
 ) -> None:
     """Warn of labels of which the model's own `predict` says the opposite of what was read."""
     p = dist[: len(predicted)].marginals()
@@ -222,7 +222,7 @@ def _classes_of_labels(model: Estimator, n_labels: int) -> Sequence[Any]:
 
 
 def _columns_are_classes(
-    model: Estimator, probabilities: NDArray[Any], predicted: NDArray[Any] | None
+    model: Estimator, probabilities: NDArray[np.generic], predicted: NDArray[np.generic] | None
 ) -> bool:
     """Return whether the columns are the two classes of a vector, not labels.
 

@@ -138,7 +138,7 @@ def check_row_sums(
         )
 
 
-def read_shares(weights: Any, n_samples: int, n_chains: int) -> Floats | None:
+def read_shares(weights: object, n_samples: int, n_chains: int) -> Floats | None:
     """Return the shares that follow from weights, (n, m); None where all are equal."""
     if weights is None:
         return None

@@ -333,7 +333,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         features = feature_matrix(table, self.features_, metric, empty)
         return RowEstimates(table, model.predict(features), features, model, by_label)
 
-    def summarise(self, dist: Any, Y_pred: LabelsetsLike = None) -> BatchSummary:
+    def summarise(self, dist: object, Y_pred: LabelsetsLike = None) -> BatchSummary:
         """Return the summary of a batch, or of a part of one: summaries of parts can be added.
 
         Parameters

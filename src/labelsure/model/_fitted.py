@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labelsure._runtime.typing import LabelNames, Labelsets
 from labelsure.errors import InputError, unknown_name
@@ -12,7 +12,7 @@ from labelsure.estimation._comparison import Comparison, Difference, Side
 from labelsure.estimation._diagnostics import PredictComparison
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation.score_table import ScoreTable, keep_marginals
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.foreign import index_of
@@ -113,7 +113,12 @@ class Fitted:
         metric, judge = settings.get("metric"), self.accuracy_estimator
         if metric is not None and metric not in LABEL_METRICS:
             settings["metric"], judge = None, self.estimator_for(metric)
-        return judge.estimate(predictions.dist, predictions.decisions, **settings)
+        if metric is not None or Y_true is not None or settings.get("rows") is not None:
+            return judge.estimate(predictions.dist, predictions.decisions, **settings)
+        dist = predictions.dist
+        if settings.get("shift") != "ignore" and judge.can_compare:
+            dist = keep_marginals(dist)
+        return judge.estimate(self.tabulate(replace(predictions, dist=dist)), **settings)
 
     def compare(
         self, other: Fitted, predictions: tuple[Predictions, Predictions], settings: BatchSettings

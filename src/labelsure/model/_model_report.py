@@ -473,7 +473,7 @@ def _describe(
     return instances
 
 
-def _describe_histogram(estimated: Floats, accepted: Any) -> list[JsonObject]:
+def _describe_histogram(estimated: Floats, accepted: object) -> list[JsonObject]:
     """Return how many predictions have which estimate, and how many of these are accepted."""
     bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
     n_all, n_accepted = (np.bincount(bins[rows], minlength=N_BINS) for rows in (..., accepted))
@@ -576,7 +576,7 @@ def _compare(
     return rows
 
 
-def _describe_reliability(columns: dict[str, list[Any]], source: str) -> JsonObject:
+def _describe_reliability(columns: dict[str, list[object]], source: str) -> JsonObject:
     """Return actual against estimated accuracies, and where they are from."""
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)

@@ -106,13 +106,13 @@ def _join_names(value: Any) -> Any:
     return value
 
 
-def _split_names(value: Any) -> Any:
+def _split_names(value: object) -> Any:
     if isinstance(value, dict) and set(value) == {JOINED_NAMES}:
         return tuple(json.loads(value[JOINED_NAMES]))
     return value
 
 
-def _name_metric(metric: Any) -> Any:
+def _name_metric(metric: object) -> Any:
     return next((name for name, known in METRICS.items() if known is metric), metric)
 
 

@@ -114,7 +114,7 @@ class ClassSpec(_Table):
                 "module runs it. If you know what it does, pass `trust_imports`."
             )
 
-    def build(self, **defaults: Any) -> Estimator:
+    def build(self, **defaults: object) -> Estimator:
         """New instance of the class; parameters of the plan override `defaults`."""
         cls = self._find_class()
         names = _parameter_names(cls)
@@ -293,7 +293,7 @@ class DataSource(_Table):
         return StudyData(read_dataset(self.file, **settings), columns=columns)
 
 
-def _distinct_names(registry: Mapping[str, Any], noun: str) -> AfterValidator:
+def _distinct_names(registry: Mapping[str, object], noun: str) -> AfterValidator:
     """Validator of a tuple of names: each registered when the plan is read, none twice."""
 
     def check(names: tuple[str, ...]) -> tuple[str, ...]:

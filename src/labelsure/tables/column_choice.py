@@ -89,7 +89,7 @@ def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
     return [choice] if choice in names else [part.strip() for part in parts]
 
 
-def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> list[int]:
+def match_names(parts: Iterable[object], names: Sequence[str], *, what: str) -> list[int]:
     """Return the positions of names and of whatever patterns match, each once."""
     position = {name: j for j, name in enumerate(names)}
     found = dict[int, None]()
@@ -182,7 +182,9 @@ def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
     return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in shown]
 
 
-def join_encoded(columns: Iterable[tuple[str, Any]], where: str, index: pd.Index) -> pd.DataFrame:
+def join_encoded(
+    columns: Iterable[tuple[str, object]], where: str, index: pd.Index
+) -> pd.DataFrame:
     """Return encoded features as one frame."""
     pairs = list(columns)
     check_names([name for name, _ in pairs], f"{where}, one-hot columns among them,")
@@ -282,7 +284,7 @@ class ColumnChoice:
 
 
 def _refuse_second_role(
-    choice: Any, role: str, names: Sequence[str], taken: Mapping[str, str]
+    choice: object, role: str, names: Sequence[str], taken: Mapping[str, str]
 ) -> None:
     """Refuse a choice that names a column which has another role already."""
     parts = split_names(choice, names) if isinstance(choice, (str, tuple)) else []
@@ -318,7 +320,7 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
 
 def read_label_cells(
     columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
-) -> list[list[Any]] | None:
+) -> list[list[object]] | None:
     """Return the labels that cells name; None without `sep` and lists, or of several columns.
 
     Lists may also be JSON such as ``["a", "b"]``, in a text file.

@@ -345,7 +345,7 @@ def _count_test_rows(test_size: float, n_samples: int) -> int:
     )
 
 
-def checksum_values(*arrays: Any) -> str:
+def checksum_values(*arrays: object) -> str:
     """Return the SHA-256 of the values of some arrays, for data that comes from no file."""
     digest = sha256()
     for array in arrays:
@@ -547,7 +547,7 @@ def read_dataset(
     return replace(data, name=storage.stem_of(place), source=place.name, checksum=checksum)
 
 
-def _resolve_labels(path: Path, labels: Any) -> Any:
+def _resolve_labels(path: Path, labels: object) -> Any:
     """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
     xml = None
     if labels is None:  # Mulan has one xml for both parts of a data set

@@ -34,8 +34,8 @@ from labelsure.labelsets.answers import (
     find_pairs,
     pair_lists,
     parse_cell,
-    read_cell_of_votes,
     read_score,
+    read_votes_of_cell,
     scores_by_name,
     show_value,
 )
@@ -444,7 +444,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         """Return what was done to each column, as plain values."""
         return [asdict(role) for role in self.roles_]
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
+    def get_feature_names_out(self, input_features: object = None) -> Any:
         """Return the names of the features: the column, and for its values and words these."""
         return self.transformer_.get_feature_names_out()
 
@@ -574,7 +574,7 @@ def check_lists_labels(layout: str) -> None:
         )
 
 
-def _are_answers(value: Any) -> bool:
+def _are_answers(value: object) -> bool:
     """Whether a cell is a list of lists, of labels or of zeros and ones; some may be null."""
     given = [answer for answer in value if answer is not None] if isinstance(value, list) else []
     return (
@@ -584,7 +584,7 @@ def _are_answers(value: Any) -> bool:
     )
 
 
-def _names_in_cell(value: Any) -> tuple[str, ...] | None:
+def _names_in_cell(value: object) -> tuple[str, ...] | None:
     try:
         pairs = find_pairs(parse_cell(value))
     except ValueError:
@@ -592,7 +592,7 @@ def _names_in_cell(value: Any) -> tuple[str, ...] | None:
     return None if pairs is None else tuple(label for label, _ in pairs)
 
 
-def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
+def all_listed_labels(columns: Sequence[Iterable[object]]) -> list[str]:
     """Return all labels that cells list, sorted; cells that cannot be read are left for later."""
     found: set[str] = set()
     for cells in zip(*columns, strict=True):
@@ -789,8 +789,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             return OddAnswers()
         return sum((self._read_votes(cell)[1] for cell in X[str(self.column)]), OddAnswers())
 
-    def _read_votes(self, cell: Any) -> tuple[Floats, OddAnswers]:
-        rows, _, odd = read_cell_of_votes(cell, self._shown_names, self.unknown)
+    def _read_votes(self, cell: object) -> tuple[Floats, OddAnswers]:
+        rows, _, odd = read_votes_of_cell(cell, self._shown_names, self.unknown)
         return rows.astype(np.float64), odd
 
     def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str], where: str) -> Any:
@@ -894,7 +894,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return [asdict(role) for role in roles]
 
 
-def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
+def _read_columns(columns: pd.DataFrame, reasons: dict[object, str]) -> Floats:
     scores = np.empty(columns.shape)
     for j, name in enumerate(columns.columns):
         scores[:, j], is_bad = read_numbers(columns[name])
@@ -906,7 +906,7 @@ def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
     return scores
 
 
-def _pairs_of(value: Any, label_names: Sequence[str]) -> list[tuple[str, Any]]:
+def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, object]]:
     """Return labels with their scores in a cell; all scores may come in the order of the names.
 
     Without names a row lists some labels, or none.
@@ -927,7 +927,7 @@ def _pairs_of(value: Any, label_names: Sequence[str]) -> list[tuple[str, Any]]:
     return list(zip(label_names, parsed, strict=True))
 
 
-def _place_scores(pairs: list[tuple[str, Any]], places: Mapping[str, int]) -> dict[int, float]:
+def _place_scores(pairs: list[tuple[str, object]], places: Mapping[str, int]) -> dict[int, float]:
     """Return the scores that a row lists by the places of their labels."""
     found: dict[int, float] = {}
     for label, score in pairs:

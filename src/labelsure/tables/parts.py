@@ -103,7 +103,7 @@ class PartStore:
             with system.open_output_stream(f"{root}/{name}", compression=None) as file:
                 file.write(content)
 
-        storage.ask_store(self.place, write)
+        storage.call_store(self.place, write)
 
     def get(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -116,7 +116,7 @@ class PartStore:
         from pyarrow.fs import FileSelector
 
         system, root = storage.open_system(self.place)
-        found = storage.ask_store(
+        found = storage.call_store(
             self.place, lambda: system.get_file_info(FileSelector(root, allow_not_found=True))
         )
         return sorted(entry.base_name for entry in found if entry.is_file)
@@ -155,7 +155,7 @@ class ScoredParts(PartStore):
         super().__init__(out if keeps_parts else f"{out}.parts")
         self.keeps_parts = keeps_parts
 
-    def find_change(self, manifest: Mapping[str, Any]) -> str | None:
+    def find_change(self, manifest: Mapping[str, object]) -> str | None:
         """Return the settings that differ from those of the parts here; None without parts."""
         try:
             before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
@@ -172,7 +172,7 @@ class ScoredParts(PartStore):
         return f"{WORDS[changed]} ({told})"
 
     @contextmanager
-    def locked(self, manifest: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
+    def locked(self, manifest: Mapping[str, object], *, overwrite: bool) -> Iterator[None]:
         """Keep the place for this process, with the parts of the same run and no others."""
         folder = Path(self.place)
         if self.find_change(manifest) is None and (
@@ -187,7 +187,7 @@ class ScoredParts(PartStore):
             yield
             return
         storage.make_folder(folder, "The folder of the parts")
-        with storage.hold_folder(folder, "the folder of the parts"):
+        with storage.lock_folder(folder, "the folder of the parts"):
             storage.remove_leftovers(folder)
             self._prepare(manifest, overwrite)
             try:
@@ -199,7 +199,7 @@ class ScoredParts(PartStore):
         if not self.keeps_parts:
             self._clear()
 
-    def _prepare(self, manifest: Mapping[str, Any], overwrite: bool) -> None:
+    def _prepare(self, manifest: Mapping[str, object], overwrite: bool) -> None:
         """Refuse to mix parts of different runs, or remove those of the other one."""
         change = self.find_change(manifest)
         if change and not overwrite:
@@ -215,7 +215,7 @@ class ScoredParts(PartStore):
     def replace_by(self, other: ScoredParts) -> None:
         """Take the finished parts of another folder, which is removed, in place of the own ones."""
         folder, source = Path(self.place), Path(other.place)
-        with storage.hold_folder(folder, "the folder of the parts"):
+        with storage.lock_folder(folder, "the folder of the parts"):
             self._clear()
             folder.mkdir(exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
@@ -327,7 +327,7 @@ def _as_text(table: pa.Table, sep: str, spreadsheet_safe: bool) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def escape(texts: Any) -> Any:
+    def escape(texts: object) -> Any:
         is_formula = pc.match_substring_regex(texts, FORMULA)
         return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
 

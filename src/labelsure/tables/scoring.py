@@ -545,7 +545,7 @@ class FileRows:
             raise failed[0]
 
     def _map_on_cluster(
-        self, finished: FinishedParts, function: Any, task: Any, settings: JsonObject
+        self, finished: FinishedParts, function: object, task: object, settings: JsonObject
     ) -> Generator[Found]:
         tasks = [
             (finished, function, replace(self, files=[file]), number, task)
@@ -614,7 +614,7 @@ def _failure(error: Exception) -> TaskFailure:
     return TaskFailure(type(error).__name__, str(error))
 
 
-def refuse_failure(found: Any, files: Iterable[TableFile]) -> None:
+def refuse_failure(found: object, files: Iterable[TableFile]) -> None:
     """Raise what a chunk has met; the lines of bad rows are counted now."""
     if isinstance(found, RowsError):
         reasons = found.reasons
@@ -766,7 +766,7 @@ def score_chunk(
     return notes
 
 
-def _pack(compared: ComparedRows) -> list[Any]:
+def _pack(compared: ComparedRows) -> list[object]:
     """Return what a shift test compares as text: numbers in JSON would take twice the time."""
     values = compared.view.to_numpy(np.float32), np.asarray(compared.keys, np.float64)
     return [list(compared.view), *(b64encode(part.tobytes()).decode() for part in values)]

@@ -386,7 +386,7 @@ def calibrate_model(
 
 
 def _check_all_listed(
-    said: pd.DataFrame, layout: Layout, names: Any, floor: float | None, where: str
+    said: pd.DataFrame, layout: Layout, names: object, floor: float | None, where: str
 ) -> None:
     """Refuse rows that list different labels, where nobody has said that they list some only."""
     if floor is not None:
