@@ -1,7 +1,7 @@
 """Know which multi-label predictions to trust.
 
 Names are imported when they are first used, so that ``import labelsure`` and the command line
-start at once; rooms such as `labelsure.distributions` have the names for experts. `__init__.pyi`
+start at once; packages such as `labelsure.distributions` have the names for experts. `__init__.pyi`
 lists each public name and its module, for this module and for type checkers alike.
 """
 
@@ -18,7 +18,7 @@ _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOME_OF = {
     part.names[0].name: part.module for part in _STUB.body if isinstance(part, ast.ImportFrom)
 }
-"""The module that each name is imported from; rooms are imported from the package itself."""
+"""The module that each name is imported from; subpackages are imported from the package itself."""
 
 __all__ = sorted(name for name, home in _HOME_OF.items() if home != __name__)
 

@@ -1,8 +1,8 @@
-"""Every error that labelsure raises on purpose, its warnings, and how they are given.
+"""Errors and warnings of labelsure, and how warnings are issued.
 
 Each message says what must hold, what came, and what to do. All errors are also a `ValueError`, so
-that code which knows nothing of labelsure can still catch them. A caller can hold warnings back in
-its own thread alone: `warnings.catch_warnings` replaces the filters of the whole process, and where
+that code without an import of labelsure can still catch them. A caller can record warnings in its
+own thread alone: `warnings.catch_warnings` replaces the filters of the whole process, and where
 two threads enter and leave it in turn, the filters of one of them stay.
 """
 
@@ -19,7 +19,7 @@ from types import FrameType, MappingProxyType
 from typing import Any
 
 MAX_NAMES_LISTED = 30
-"""A message lists no more known names than this: a data set may have thousands of columns."""
+"""Maximum number of registered names in a message: a data set may have thousands of columns."""
 
 
 _SECRETS = re.compile(
@@ -30,14 +30,14 @@ _SECRETS = re.compile(
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text whose addresses show no user, password or key.
+    """A text in which `***` replaces users, passwords and keys of addresses.
 
     Examples
     --------
     >>> hide_secrets("s3://key:secret@bucket/t.csv?region=eu&session_token=12")
     's3://***@bucket/t.csv?region=eu&session_token=***'
     """
-    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", text)
+    return _SECRETS.sub(lambda match: f"{match[1] or match[2]}***", text)
 
 
 class LabelsureError(Exception):
@@ -179,59 +179,59 @@ class TooLargeError(LabelsureError, ValueError):
 
 
 def unknown_name(
-    what: str, name: object, known: Iterable[str], where: str = ""
+    noun: str, name: object, registered: Iterable[str], where: str = ""
 ) -> UnknownNameError:
-    """Build the error for a name that is not registered, with the nearest known one."""
-    spelled = {k.lower(): k for k in known}
+    """Error for a name that is not registered, with the most similar registered one."""
+    spelled = {k.lower(): k for k in registered}
     near = get_close_matches(str(name).lower(), spelled, n=1)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
-    listed = list(spelled.values())[:MAX_NAMES_LISTED]
-    more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
+    shown = list(spelled.values())[:MAX_NAMES_LISTED]
+    more = f" and {len(spelled) - len(shown)} more" if len(spelled) > len(shown) else ""
     place = f" of {where}" if where else ""
     return UnknownNameError(
-        f"Unknown {what} {name!r}{place}.{hint} Known: {', '.join(listed)}{more}."
+        f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(shown)}{more}."
     )
 
 
-def missing_study_extra(what: str) -> InputError:
-    """Build the error for something that needs the packages of studies."""
+def missing_study_extra(feature: str) -> InputError:
+    """Error for a feature that needs the packages of studies."""
     return InputError(
-        f'{what} needs packages that are not installed. Run `pip install "labelsure[study]"`.'
+        f'{feature} needs packages that are not installed. Run `pip install "labelsure[study]"`.'
     )
 
 
-_HELD: ContextVar[Mapping[type[Warning], list[str]]] = ContextVar(
-    "held warnings", default=MappingProxyType({})
+_RECORDED: ContextVar[Mapping[type[Warning], list[str]]] = ContextVar(
+    "recorded warnings", default=MappingProxyType({})
 )
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the first caller outside of this package, unless this thread holds the category."""
-    held = _HELD.get().get(category)
-    if held is None:
+    """Warn at the first caller outside of this package, unless this thread records the category."""
+    recorded = _RECORDED.get().get(category)
+    if recorded is None:
         warnings.warn(message, category, stacklevel=_level_of_caller())
     else:
-        held.append(message)
+        recorded.append(message)
 
 
 @contextmanager
-def hold_warnings(category: type[Warning]) -> Iterator[list[str]]:
-    """Collect the messages of a category of `warn` instead of showing them."""
+def record_warnings(category: type[Warning]) -> Iterator[list[str]]:
+    """Yield a list that collects the messages of a category of `warn`, which are not shown."""
     messages: list[str] = []
-    token = _HELD.set({**_HELD.get(), category: messages})
+    token = _RECORDED.set({**_RECORDED.get(), category: messages})
     try:
         yield messages
     finally:
-        _HELD.reset(token)
+        _RECORDED.reset(token)
 
 
-def _module(frame: FrameType) -> str:
+def _module_name(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__"))  # code of a string may have none
 
 
 def _level_of_caller() -> int:
-    """Return how many calls up from `warn` the first is that is not of this package."""
+    """Stack level, seen from `warn`, of the first caller outside of this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and _module(frame).startswith("labelsure."):
+    while frame.f_back is not None and _module_name(frame).startswith("labelsure."):
         level, frame = level + 1, frame.f_back
     return level

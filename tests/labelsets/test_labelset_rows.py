@@ -20,7 +20,7 @@ from labelsure.labelsets.counts import (
 from labelsure.labelsets.label_names import (
     abbreviate_names,
     check_label_names,
-    refuse_other_labels,
+    check_same_labels,
     show_names,
 )
 from labelsure.labelsets.lists import from_indices, to_indices, to_names
@@ -149,17 +149,17 @@ class TestNames:
             check_label_names(["a", "b", "c", "b"], 4)
 
     def test_names_are_compared_where_both_sides_have_some(self):
-        refuse_other_labels(("a", "b"), 2, ("a", "b"), 2, "it")
-        refuse_other_labels(None, 2, ("a", "b"), 2, "it")
-        refuse_other_labels(("a", "b"), 2, None, 2, "it")
+        check_same_labels(("a", "b"), 2, ("a", "b"), 2, "it")
+        check_same_labels(None, 2, ("a", "b"), 2, "it")
+        check_same_labels(("a", "b"), 2, None, 2, "it")
         with pytest.raises(InputError, match="instead"):
-            refuse_other_labels(("a", "b"), 2, ("b", "a"), 2, "it")
+            check_same_labels(("a", "b"), 2, ("b", "a"), 2, "it")
 
     @pytest.mark.parametrize("known", [None, ("a", "b", "c")])
     @pytest.mark.parametrize("names", [None, ("a", "b")])
     def test_the_number_of_labels_is_compared_in_any_case(self, names, known):
         with pytest.raises(InputError, match="the 3 labels of it, got 2"):
-            refuse_other_labels(names, 2, known, 3, "it")
+            check_same_labels(names, 2, known, 3, "it")
 
 
 def test_stacked_labelsets_are_picked_like_an_array():

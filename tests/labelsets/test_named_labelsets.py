@@ -16,8 +16,8 @@ import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.labelsets.foreign import index_of
 from labelsure.labelsets.names import (
-    GivenLabelsets,
     NamedLabelsets,
+    ParsedLabelsets,
     align_labelsets,
     align_rows,
     read_labelsets,
@@ -189,7 +189,7 @@ def test_what_cannot_be_read():
     ],
 )
 def test_which_sources_hold_names_of_labels(source, has_names):
-    assert (GivenLabelsets.read(source, "Y").sets is not None) == has_names
+    assert (ParsedLabelsets.read(source, "Y").sets is not None) == has_names
 
 
 @pytest.mark.parametrize("empty", [[(), ()], [[], []], [set(), set()], pd.Series([[], []])])

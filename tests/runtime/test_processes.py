@@ -13,8 +13,8 @@ from joblib.parallel import get_active_backend
 from labelsure._runtime.processes import watched_workers
 
 WORKER = (
-    "import os, time; from labelsure._runtime.processes import leave_with; "
-    "leave_with(os.getppid());"
+    "import os, time; from labelsure._runtime.processes import end_with_parent; "
+    "end_with_parent(os.getppid());"
 )
 OWNER = """
 import subprocess, sys, time

@@ -1,4 +1,4 @@
-"""What every room needs and knows nothing of labelsets: types, limits, processes, files, plots.
+"""Services of every layer, without labelsets: types, limits, processes, files, plots, pages.
 
 May depend on `errors` alone.
 """

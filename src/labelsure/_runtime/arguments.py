@@ -1,7 +1,7 @@
 """Checks of single values that users pass: numbers, whole numbers, one of several names.
 
-Each returns the value or raises an error that says what must hold and what came. Values of which
-there is one for each instance, and labelsets, are read by `labelsets`.
+Each returns the checked value. Raises InputError, which says what must hold and what came. Vectors
+with a value for each instance, and labelsets, are read by `labelsets`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_number(
     ends: str = "[]",
     hint: str = "",
 ) -> float:
-    """Return a number in an interval; round `ends` exclude that end, also an infinite one.
+    """Checked number in an interval; round `ends` exclude that end, also an infinite one.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def read_number(
 def read_whole_number(
     value: object, name: str, least: int = 1, most: int | None = None, *, hint: str = ""
 ) -> int:
-    """Return a whole number from `least` to `most`.
+    """Checked whole number from `least` to `most`.
 
     Examples
     --------
@@ -62,15 +62,15 @@ def read_whole_number(
     )
 
 
-def read_choice(value: object, name: str, known: Iterable[str]) -> str:
-    """Return one of the known names.
+def read_choice(value: object, name: str, choices: Iterable[str]) -> str:
+    """Checked name out of several. Raises UnknownNameError with the most similar one.
 
     Examples
     --------
     >>> read_choice("f1", "metric", ["f1", "exact"])
     'f1'
     """
-    names = list(known)
+    names = list(choices)
     if isinstance(value, str) and value in names:
         return value
     raise unknown_name(name, value, names)

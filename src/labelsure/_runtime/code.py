@@ -27,7 +27,7 @@ PACKAGE = __name__.partition(".")[0]
 
 @cache
 def digest_code(*modules: str) -> str:
-    """Return a checksum of this package, of modules with all their imports, and of versions.
+    """Checksum of this package, of modules with all their imports, and of library versions.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ def digest_code(*modules: str) -> str:
     """
     libraries = set(PACKAGES)
     files: dict[str, str] = {}
-    found: set[str] = set()
-    waiting = {PACKAGE, *(name.partition(".")[0] for name in modules)}
-    while waiting:
-        package = waiting.pop()
-        found.add(package)
+    visited: set[str] = set()
+    pending = {PACKAGE, *(name.partition(".")[0] for name in modules)}
+    while pending:
+        package = pending.pop()
+        visited.add(package)
         distributions = () if package == PACKAGE else _distributions().get(package, ())
         if distributions and is_installed(package):
             libraries |= {*distributions}
@@ -54,7 +54,7 @@ def digest_code(*modules: str) -> str:
         for name, path in _files(package):
             files[f"{package}/{name}"] = sha256(path.read_bytes()).hexdigest()
             if package != PACKAGE:
-                waiting |= _imported_packages(path) - found - sys.stdlib_module_names
+                pending |= _imported_packages(path) - visited - sys.stdlib_module_names
     versions = {name: version(name) for name in libraries}
     python = platform.python_version_tuple()[:2]
     identity = (python, sorted(versions.items()), sorted(files.items()))
@@ -62,14 +62,14 @@ def digest_code(*modules: str) -> str:
 
 
 def is_installed(module_name: str) -> bool:
-    """Return whether a module belongs to an installed package; nothing is imported to find out."""
+    """Whether a module belongs to an installed package; nothing is imported to find out."""
     package = module_name.partition(".")[0]
     if package == PACKAGE:
         return True
     folders = [*site.getsitepackages(), site.getusersitepackages()]
-    places = _places(package)
-    return bool(places) and all(
-        any(place.is_relative_to(folder) for folder in folders) for place in places
+    locations = _locations(package)
+    return bool(locations) and all(
+        any(path.is_relative_to(folder) for folder in folders) for path in locations
     )
 
 
@@ -78,8 +78,8 @@ def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
-def _places(package: str) -> list[Path]:
-    """Return the folders and the file that a package is imported from; empty if there is none."""
+def _locations(package: str) -> list[Path]:
+    """Folders and file that a package is imported from; empty if it does not exist."""
     try:
         spec = find_spec(package)
     except ValueError:  # a module that was made in this process and has no file
@@ -91,7 +91,7 @@ def _places(package: str) -> list[Path]:
 
 
 def _files(package: str) -> Iterator[tuple[str, Path]]:
-    for place in _places(package):
+    for place in _locations(package):
         if place.is_file():
             yield place.name, place
         for suffix in (".py", *EXTENSION_SUFFIXES):
@@ -99,7 +99,7 @@ def _files(package: str) -> Iterator[tuple[str, Path]]:
 
 
 def _imported_packages(path: Path) -> set[str]:
-    """Return the top-level packages that a file imports, within functions as well."""
+    """Top-level packages that a file imports, within functions as well."""
     if path.suffix != ".py":
         return set()
     try:

@@ -1,4 +1,4 @@
-"""Limits that several modules share: when numbers are equal, how large an array may become.
+"""Limits that several modules share: tolerance of ties, sizes of arrays, files and searches.
 
 Each has its reason beside it. Modules read them as `_limits.NAME` when they run, so that a test
 can set one for all of them; only `TIE` is compiled into kernels.
@@ -16,33 +16,34 @@ TIE = 1e-12
 between them: sums of a few thousand terms are off by about a tenth of it."""
 
 PROBABILITY_FLOOR = 2.0**-24
-"""Estimated probabilities are kept this far from 0 and 1. A sigmoid in single precision comes no
-closer to 1, and a learner that says 0 or 1 knows it from far fewer instances; taken as exact, a 0
-would make impossible what may well be true. Nothing is moved that was computed from logits, nor in
-distributions that users make of probabilities themselves."""
+"""Estimated probabilities are clipped to [floor, 1 - floor]. A sigmoid in single precision comes no
+closer to 1, and a learner that predicts 0 or 1 has far fewer instances than that precision needs;
+an exact 0 would exclude labels that may be true. Probabilities computed from logits, and those of
+distributions that users construct, are not clipped."""
 
 CHEAP_DENSE_LABELS = 14
-"""Up to here all 2**L probabilities of an instance are written out without asking whether there is
-another way: they take about as long as the search for the likely labelsets, and the transform that
-finds the best labelset under Jaccard takes a millisecond."""
+"""Number of labels up to which all 2**L probabilities of an instance are computed in any case: they
+take about as long as the search for the likely labelsets, and the transform that finds the best
+labelset under Jaccard takes a millisecond."""
 
 WRITTEN_LABELS = 16
-"""Up to here the engine "auto" writes out all 2**L probabilities of linear chains where a short
-search does not do: that is exact and costs less than draws. Ten chains, flat probabilities (CAL500
-and random), ms an instance, all probabilities against draws: at 16 labels .4 to .5 against .5 to
-.7 for expected accuracies, .4 to .5 against .2 to 1.2 for marginals; at 18 labels 1.4 against .5
-to .9 and 1.3 against .2 to 1.4, and 4.5 against 2.9 for decisions under Jaccard."""
+"""Number of labels up to which the engine "auto" computes all 2**L probabilities of linear chains
+where a short search is not enough: that is exact and costs less than draws. Ten chains, flat
+probabilities (CAL500 and random), ms an instance, all probabilities against draws: at 16 labels .4
+to .5 against .5 to .7 for expected accuracies, .4 to .5 against .2 to 1.2 for marginals; at 18
+labels 1.4 against .5 to .9 and 1.3 against .2 to 1.4, and 4.5 against 2.9 for decisions under
+Jaccard."""
 
 WRITTEN_FOR_MANY_DRAWS = 18
-"""The same for questions that need most draws, candidates and decisions but under Jaccard: at 18
-labels 1.3 against 1.5 for decisions under Hamming."""
+"""The same for candidates and for decisions other than Jaccard, which need most draws: at 18 labels
+1.3 against 1.5 for decisions under Hamming."""
 
 FIRST_SEARCH = 256
-"""Labelsets that "auto" searches for before it draws: where these do not do, a thousand draws
+"""Labelsets that "auto" searches for before it draws: where these are not enough, a thousand draws
 nearly always cost less than a longer search."""
 
 FIRST_DRAWS = 256
-"""Draws of the first round, from which the number that is needed can be told."""
+"""Draws of the first round, from which the required number is estimated."""
 
 BEAM_WIDTH = 64
 """Prefixes that a beam search keeps in each chain, or twice as many as labelsets are asked for if
@@ -53,20 +54,20 @@ BEAM_LABELSETS = 16
 """Labelsets that are kept of all beams, or twice as many as are asked for if these are more."""
 
 DECISION_DRAWS = 2000
-"""Draws that decisions go by beside what was enumerated: with these, decisions under Hamming, F1
+"""Draws for decisions, in addition to enumerated labelsets: with these, decisions under Hamming, F1
 and Jaccard are within a few thousandths of the best, and more gain little."""
 
 ALL_PAIRS_LABELS = 12
-"""Up to here the best labelset under any metric is found from all 4**L pairs of labelsets, in some
-ten milliseconds for an instance; each further label takes four times as long."""
+"""Number of labels up to which the optimum of any metric is computed from all 4**L pairs of
+labelsets, in some ten milliseconds for an instance; each further label takes four times as long."""
 
 MAX_ARRAY_BYTES = 2**31
 """The largest array that a method returns, unless `probabilities` is given another limit: a larger
 one is usually a mistake in the number of instances or labelsets asked for."""
 
 DENSE_WORK_BYTES = 2**31
-"""What the dense engine may use for its work arrays, on all threads together: it decides from how
-many labels on all probabilities are too many."""
+"""Memory limit of the work arrays of the dense engine, on all threads together: it sets the number
+of labels up to which all probabilities are computed."""
 
 CACHED_JOINT_BYTES = 2**23
 """Probabilities that a thread holds at a time, where that is more than one instance: they stay in
@@ -80,35 +81,36 @@ DECISION_BYTES = 2**25
 gain nothing."""
 
 SEARCHED_LABELS = 2**18
-"""What the search for the best labelset under Jaccard may evaluate for an instance, where there is
-no exact way: labelsets times labels, so 1,506 labelsets of 174 labels, about half a second of a
-wide trellis. Up to 42 labels the search always ends by itself before. Counted, so that every
+"""Limit of labelsets times labels that the search for the best labelset under Jaccard evaluates for
+an instance, where no exact algorithm fits: so 1,506 labelsets of 174 labels, about half a second of
+a wide trellis. Up to 42 labels the search always ends by itself before. Counted, so that every
 machine decides alike."""
 
 FRONTIER_BYTES = 2**30
-"""What one thread may take for the states of a trellis: 9 bytes for each label and each state."""
+"""Memory limit of the states of a trellis on one thread: 9 bytes for each label and each state."""
 
 UNIFORM_NUMBERS = 2**22
 """Uniform random numbers that `sample` draws at a time, 32 MiB: the labelsets made of them take an
-eighth, and what a kind needs beside them up to twice as much again."""
+eighth, and other arrays of a distribution up to twice as much again."""
 
 MAX_FILE_BYTES = 2**30
 """The largest file of data that is read, and the most that a compressed one may become: a file of
 some megabytes can hold more than any memory. The field's largest files have a tenth of it."""
 
 MAX_COLUMNS = 200_000
-"""Of a file of data: they are handled one by one, and the widest sets in use have half as many."""
+"""Columns of a file of data at most: they are handled one by one, and the widest sets in use have
+half as many."""
 
 MAX_LISTED_COLUMNS = 10_000_000
-"""Features or labels of a file that lists what is not zero: the field's largest sets have three
-million. One number in such a file stands for names and counts of all of them."""
+"""Features or labels of a file of sparse rows at most: the field's largest sets have three million.
+One number in such a file stands for names and counts of all of them."""
 
 MAX_REPEATS = 10_000
-"""Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth
-of the spread between them. Each is a file, or a fit, of its own."""
+"""Splits of a data set, and replicates of an analysis: the standard error of a mean over so many
+is a hundredth of the spread between them. Each is a file, or a fit, of its own."""
 
 MAX_CHAINS = 10_000
-"""Of an ensemble: each is a fitted model, and a hundred give nearly the same answers."""
+"""Chains of an ensemble: each is a fitted model, and a hundred give nearly the same result."""
 
 MAX_JOBS = 1024
 """Worker processes: each has a copy of the data and some 150 MB of its own."""
@@ -117,18 +119,18 @@ MAX_THREADS = 1024
 """More than any machine has cores."""
 
 
-def check_size(needed: int, what: str, instead: str, max_bytes: int | None = None) -> None:
-    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`."""
+def check_size(needed: int, content: str, hint: str, max_bytes: int | None = None) -> None:
+    """Raise TooLargeError for an array of more than `max_bytes`."""
     max_bytes = MAX_ARRAY_BYTES if max_bytes is None else max_bytes
     if needed > max_bytes:
         raise TooLargeError(
-            f"{what} need {format_bytes(needed)}, more than the {format_bytes(max_bytes)} allowed. "
-            f"{instead}"
+            f"{content} need {format_bytes(needed)}, more than the {format_bytes(max_bytes)} "
+            f"allowed. {hint}"
         )
 
 
 def cut_rows(n_rows: int, bytes_each: int, max_bytes: int) -> Iterator[slice]:
-    """Cut rows into blocks that take at most `max_bytes` together, or a single row.
+    """Yield blocks of rows that take at most `max_bytes` each, or a single row.
 
     Examples
     --------
@@ -141,7 +143,7 @@ def cut_rows(n_rows: int, bytes_each: int, max_bytes: int) -> Iterator[slice]:
 
 
 def format_bytes(n_bytes: int) -> str:
-    """Write a number of bytes for people.
+    """Number of bytes as text, in a unit that suits it.
 
     Examples
     --------

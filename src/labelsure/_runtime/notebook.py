@@ -1,4 +1,4 @@
-"""What notebooks show of answers: a sentence, and the first rows of a table."""
+"""Notebook display of results: a sentence, and the first rows of a table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_ROWS = 5
-"""How many rows a notebook shows of a long table."""
+"""Number of rows of a long table in a notebook."""
 
 MAX_COLUMNS = 20
 
 
 def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
-    """Return a sentence and a table as HTML; names that hold signs of HTML are only text in it.
+    """HTML of a sentence and a table, with all names escaped.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
 
 
 def list_names(names: Sequence[str], at_most: int = 5) -> str:
-    """Return the first names with commas, and how many more there are.
+    """The first names with commas, and the number of the others.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def list_names(names: Sequence[str], at_most: int = 5) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or the plural.
+    """A number with its noun in the singular or the plural.
 
     Examples
     --------
@@ -75,23 +75,23 @@ class ColumnResult:
         return make_html(str(self), self.to_frame())
 
 
-class ShownBySentence:
-    """What was fitted, and says in a sentence, `message_`, what was found."""
+class SentenceMixin:
+    """Display of a fitted object by a sentence about the result, its attribute `message_`."""
 
     _shown: tuple[str, ...] = ()
-    """Attributes of what was fitted that notebooks show as a table, if it has them all."""
+    """Fitted attributes that notebooks show as a table, if none of them is None."""
 
     def __str__(self) -> str:
-        """Say what was found, in a sentence; the parameters before there is anything."""
+        """The sentence about the result; the parameters before `fit`."""
         return getattr(self, "message_", repr(self))
 
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        found = {name.rstrip("_"): getattr(self, name, None) for name in self._shown}
-        if not found or None in found.values():
+        values = {name.rstrip("_"): getattr(self, name, None) for name in self._shown}
+        if not values or None in values.values():
             return make_html(str(self))
-        return make_html(str(self), pd.DataFrame(found, [""]))
+        return make_html(str(self), pd.DataFrame(values, [""]))
 
     def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         # scikit-learn's would show the parameters only.

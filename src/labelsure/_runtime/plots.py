@@ -1,4 +1,4 @@
-"""Charts that answers draw of themselves: plain arrays and tables in, Axes out.
+"""Charts of results: plain arrays and tables in, Axes out.
 
 They can be read without colours: series differ by line style and marker, areas by hatching. A
 function draws into the caller's Axes, or makes new ones, and returns them.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PALETTE = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F6000", "#000000"),
 )
-"""Colours that people with colour blindness tell apart (Okabe and Ito), by the number of a series:
+"""Colours that are distinct with colour blindness (Okabe and Ito), by the number of a series:
 a candidate has the same one in every figure."""
 
 FIGURE_STYLE: dict[Any, Any] = {
@@ -36,26 +36,26 @@ FIGURE_STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.2,
     "svg.hashsalt": "labelsure",
 }
-"""Of figures of a page's width: text of 8 points, and the same file for the same numbers."""
+"""Style of figures as wide as a page: text of 8 points, and the same file for the same numbers."""
 
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "X", "P")
-MIN_BIN = 10  # instances of a bin whose mean is more than chance
-FEW = 30  # accepted instances whose mean is still mostly chance
-MAX_LETTERS = 40  # in a line of the name of a labelset beside its bar
+MIN_BIN = 10  # minimum number of instances of a bin; means of fewer are mostly noise
+MIN_ACCEPTED = 30  # number of accepted instances below which a mean is mostly noise
+MAX_LETTERS = 40  # of a line in the name of a labelset beside its bar
 MAX_LINES = 3  # of such a name
-ROUNDING = 1e-9  # a sum of probabilities this close to 1 leaves nothing to others
+ROUNDING = 1e-9  # a sum of probabilities this close to 1 is 1
 
 
 def make_figure(width: float = 6.4, height: float = 4.8) -> Figure:
-    """Return a figure of its own, not pyplot's: nothing stays open, and no display is needed."""
+    """Figure outside of pyplot: it needs no display and is freed with its last reference."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def choose_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
-    """Return the caller's Axes, or those of a new figure, which notebooks show."""
+    """The caller's Axes, or those of a new figure, which notebooks show."""
     if ax is not None:
         return ax
     figure = make_figure(width, height)
@@ -66,17 +66,17 @@ def choose_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axe
         figure.savefig(content, format="png")
         return content.getvalue()
 
-    new._repr_png_ = draw  # type: ignore[attr-defined]  # what IPython asks objects for
+    new._repr_png_ = draw  # type: ignore[attr-defined]  # display hook of IPython
     return new
 
 
-def distances(middle: Any, low: Any, high: Any) -> Floats:
-    """Return how far error bars reach down and up, (2, n); rounding does not make them negative."""
+def error_bars(middle: Any, low: Any, high: Any) -> Floats:
+    """Lengths of error bars below and above the middle, (2, n); negative ones are set to 0."""
     return np.array([np.subtract(middle, low), np.subtract(high, middle)]).clip(0)
 
 
 def series_style(number: int) -> dict[str, Any]:
-    """Return colour, line style and marker of a series by its number."""
+    """Colour, line style and marker of a series, by its number."""
     return {
         "color": PALETTE[number % len(PALETTE)],
         "linestyle": STYLES[number % len(STYLES)],
@@ -95,7 +95,7 @@ def draw_interval_series(
     size: float = 4,
 ) -> None:
     """Draw values with their intervals, in a line style and with a marker of their own."""
-    yerr = distances(y, *interval)
+    yerr = error_bars(y, *interval)
     ax.errorbar(x, y, yerr=yerr, markersize=size, capsize=3, linewidth=1, label=label, **style)
 
 
@@ -138,7 +138,7 @@ def plot_accept_curve(
     target: float | None,
     ax: Axes | None,
 ) -> Axes:
-    """Draw the mean accuracy of the accepted against their share, and how uncertain it is."""
+    """Draw the mean accuracy of the accepted against their share, with its interval."""
     ax = choose_axes(ax)
     start = np.zeros(min(len(table), 1))  # the first step begins with nothing accepted
     coverage = np.append(start, table["share"])
@@ -158,16 +158,16 @@ def plot_accept_curve(
         color=line.get_color(),
         label=interval_label if is_first else None,
     )
-    known = np.append(table["n_accepted"][:1], table["n_accepted"]) >= FEW
-    if known.any():  # limits by what is known well, of all curves
-        margin = 0.05 * max(float(high[known].max() - low[known].min()), 0.05)
-        ends = float(low[known].min()) - margin, float(high[known].max()) + margin
+    is_reliable = np.append(table["n_accepted"][:1], table["n_accepted"]) >= MIN_ACCEPTED
+    if is_reliable.any():  # limits by the reliable part of all curves
+        margin = 0.05 * max(float(high[is_reliable].max() - low[is_reliable].min()), 0.05)
+        ends = float(low[is_reliable].min()) - margin, float(high[is_reliable].max()) + margin
         before = ends if is_first else ax.get_ylim()
         ax.set_ylim(min(ends[0], before[0]), max(ends[1], before[1]))
-    n_few = int((table["n_accepted"] < FEW).sum())
+    n_few = int((table["n_accepted"] < MIN_ACCEPTED).sum())
     if n_few:
         is_first = not any(patch.get_hatch() for patch in ax.patches)
-        shown = f"fewer than {FEW} accepted: mostly chance" if is_first else None
+        shown = f"fewer than {MIN_ACCEPTED} accepted: mostly chance" if is_first else None
         ax.axvspan(
             0,
             coverage[n_few],
@@ -209,8 +209,8 @@ def plot_labelsets(
     shown = [_wrap(name) for name in names]
     if predicted is not None:
         shown[predicted] += "\n(predicted)"
-    rest = 1.0 - float(np.sum(probabilities))
-    has_others = rest > ROUNDING
+    other_probability = 1.0 - float(np.sum(probabilities))
+    has_others = other_probability > ROUNDING
     if has_others:
         shown.append("all others together")
     n_lines = sum(1.5 + text.count("\n") for text in shown)
@@ -218,9 +218,11 @@ def plot_labelsets(
     colors = [PALETTE[0] if k == predicted else "0.6" for k in range(len(names))]
     bars = [ax.barh(range(len(names)), probabilities, color=colors, edgecolor="k")]
     if has_others:
-        bars.append(ax.barh([len(names)], [rest], color="w", edgecolor="k", hatch="////"))
-    for drawn in bars:
-        ax.bar_label(drawn, fmt="{:.3g}", padding=3)
+        bars.append(
+            ax.barh([len(names)], [other_probability], color="w", edgecolor="k", hatch="////")
+        )
+    for container in bars:
+        ax.bar_label(container, fmt="{:.3g}", padding=3)
     ax.set_yticks(range(len(shown)), shown)
     ax.invert_yaxis()
     ax.set_xmargin(0.2)  # room for the numbers beside the bars
@@ -230,7 +232,7 @@ def plot_labelsets(
 
 
 def _wrap(text: str) -> str:
-    """Return a text in lines that fit beside a bar, with no sign that starts a formula."""
+    """Text in lines that fit beside a bar, with `$` escaped, which would start a formula."""
     lines = wrap(text, MAX_LETTERS)
     if len(lines) > MAX_LINES:
         lines = [*lines[: MAX_LINES - 1], f"{lines[MAX_LINES - 1][: MAX_LETTERS - 2]} …"]

@@ -1,4 +1,4 @@
-"""Tasks in processes of this machine, which leave with the one they work for, or on a cluster."""
+"""Tasks in worker processes, which end with their parent, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ from labelsure.errors import InputError, TooLargeError
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SECONDS_TO_END = 5.0
-POOL_THREADS = ("ExecutorManagerThread", "QueueFeederThread")  # of loky; they hold semaphores
+POOL_THREADS = (
+    "ExecutorManagerThread",
+    "QueueFeederThread",
+)  # threads of loky that hold semaphores
 
 
 def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Return how many workers to ask joblib for: no more than tasks, for it starts them all.
+    """Number of workers to request from joblib: at most one a task, for it starts all of them.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:
 
 @contextmanager
 def watched_workers() -> Iterator[None]:
-    """Let every worker process that joblib starts within leave with this process.
+    """Context in which the worker processes that joblib starts end with this process.
 
     That goes for the pools of base learners and of other libraries too. Another backend that the
     user has chosen stays, with workers of its own kind.
@@ -61,21 +64,21 @@ def watched_workers() -> Iterator[None]:
         yield
         return
     # The same arguments each time, so that one pool serves all that is computed.
-    with parallel_config("loky", initializer=leave_with, initargs=(os.getpid(),)):
+    with parallel_config("loky", initializer=end_with_parent, initargs=(os.getpid(),)):
         yield
 
 
-def leave_with(owner: int) -> None:
+def end_with_parent(owner: int) -> None:
     """End this process soon after its parent, which may be killed without notice.
 
-    A terminal sends Ctrl-C to the parent and to its workers; the parent answers it for all.
+    A terminal sends Ctrl-C to the parent and to its workers; the parent handles it for all.
     """
     if os.getpid() != owner:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=_watch, args=(owner,), daemon=True).start()
+        threading.Thread(target=_end_after, args=(owner,), daemon=True).start()
 
 
-def _watch(owner: int) -> None:
+def _end_after(owner: int) -> None:
     while os.getppid() == owner:
         time.sleep(SECONDS_BETWEEN_LOOKS)
     os._exit(1)
@@ -104,14 +107,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task without a result, because of the worker that had it.
+    """A task without a result, because its worker ended or could not begin.
 
     Parameters
     ----------
     error
-        The name of what was raised.
+        Name of the exception type.
     message
-        What happened and what to do, in a sentence.
+        Cause and remedy, in a sentence.
     """
 
     error: str
@@ -134,11 +137,11 @@ def run_tasks(
     shared: object = None,
     ordered: bool = False,
 ) -> Iterator[tuple[int, R | TaskFailure]]:
-    """Call a function for each task, and yield the place of the task and what came back.
+    """Yield the position of each task and the result of the function for it.
 
     In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
-    need them, which must not raise. What the function raises is raised here, so one that must not
-    stop the others catches it. A worker that ends makes a `TaskFailure` of the tasks that are lost.
+    need them, which must not raise. An exception of the function is raised here, and ends all
+    tasks. A worker that ends makes a `TaskFailure` of the tasks that are lost.
 
     Examples
     --------
@@ -162,31 +165,31 @@ def _run_here(
 ) -> Iterator[tuple[int, R | TaskFailure]]:
     from joblib import Parallel, delayed
 
-    way, left = "generator" if ordered else "generator_unordered", set[int]()
+    return_as, pending = "generator" if ordered else "generator_unordered", set[int]()
     numbered = enumerate(calls)
 
     def make_tasks() -> Iterator[Any]:
-        for place, call in numbered:
-            left.add(place)
-            yield delayed(_call)(function, place, call)
+        for position, call in numbered:
+            pending.add(position)
+            yield delayed(_call)(function, position, call)
 
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
-    parallel = Parallel(n_jobs=n_workers, return_as=way, batch_size=1, max_nbytes=None)
+    parallel = Parallel(n_jobs=n_workers, return_as=return_as, batch_size=1, max_nbytes=None)
     try:
-        for place, result in parallel(make_tasks()):
-            left.remove(place)
-            yield place, result
+        for position, result in parallel(make_tasks()):
+            pending.remove(position)
+            yield position, result
     except BrokenProcessPool:
-        for place in (*sorted(left), *(place for place, _ in numbered)):
-            yield place, WORKER_ENDED
+        for position in (*sorted(pending), *(position for position, _ in numbered)):
+            yield position, WORKER_ENDED
 
 
-def _call(function: Callable[..., R], place: int, task: tuple[object, ...]) -> tuple[int, R]:
-    return place, function(*task)
+def _call(function: Callable[..., R], position: int, task: tuple[object, ...]) -> tuple[int, R]:
+    return position, function(*task)
 
 
 def check_jobs(n_jobs: int | None, default: int) -> int:
-    """Return a number of processes, `default` for None, or refuse it."""
+    """Number of processes, `default` for None. Raises InputError or TooLargeError."""
     if n_jobs is None:
         return default
     read_whole_number(n_jobs, "n_jobs")
@@ -194,22 +197,22 @@ def check_jobs(n_jobs: int | None, default: int) -> int:
     return n_jobs
 
 
-# The workers of a Dask cluster, as Dask itself holds, hands out and repeats tasks
+# Workers of a Dask cluster; Dask stores, distributes and repeats tasks
 
 PROTOCOLS = ("tcp", "tls")
-"""Those of Dask that reach other machines without further packages."""
+"""Protocols of Dask to other machines that need no further packages."""
 
 CONNECT_SECONDS = 10
-"""A scheduler that is there answers in a fraction of one."""
+"""Timeout of the connection: a running scheduler responds in a fraction of a second."""
 
 WORKER_SECONDS = 60
-"""How long to wait for a worker where there is none: one that is being started takes some ten."""
+"""Timeout for the first worker: one that is being started takes some ten seconds."""
 
 RETRIES = 3
-"""Of a task that raises, for what another worker or a second look can repair."""
+"""Retries of a task that raises, on any worker: the cause may be temporary."""
 
 PACKAGES = ("labelsure", "numpy", "scipy", "scikit-learn", "numba")
-"""Whose versions must be the same on all workers for the same results."""
+"""Packages that must have the same versions on all workers, for the same results."""
 
 AGAIN = "Run again: finished work is kept."
 
@@ -222,35 +225,34 @@ def run_on_cluster(
     *,
     ordered: bool = False,
 ) -> Iterator[tuple[int, R | TaskFailure]]:
-    """Yield the place of each task and its result, as `run_tasks` does.
+    """Yield the position of each task and its result, like `run_tasks`.
 
-    What the tasks share is a task of its own, so that it is made again where the worker that held
-    it has died.
+    The shared value is a task of its own, so that Dask makes it again where its worker has died.
     """
     with _connect(address) as client:
         from distributed import as_completed
 
-        # Dask asks those that are here: a worker without labelsure ends when it gets a task of
-        # ours. Of those that join later `call_task` asks.
+        # Dask checks the workers that are present: one without labelsure would end on a task of
+        # ours. `call_task` checks those that join later.
         versions = client.get_versions(packages=["labelsure"])
         ours = {name: versions["client"]["packages"][name] for name in ("labelsure", "numpy")}
-        for worker, found in versions["workers"].items():
-            _compare_versions(ours, found["packages"], f"The worker {worker!r}")
+        for worker, versions_there in versions["workers"].items():
+            _check_versions(ours, versions_there["packages"], f"The worker {worker!r}")
         settings = {"retries": RETRIES, "pure": False}
         first = () if shared is None else (client.submit(_same, shared, **settings),)
         # One by one: a task of `client.map` that cannot begin would stop the others.
-        place_of = {
-            client.submit(call_task, read_versions(), function, *first, *task, **settings): place
-            for place, task in enumerate(tasks)
+        position_of = {
+            client.submit(call_task, read_versions(), function, *first, *task, **settings): position
+            for position, task in enumerate(tasks)
         }
-        waiting: Any = [*place_of]
+        waiting: Any = [*position_of]
         if not ordered:
-            waiting = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
+            waiting = as_completed(position_of, loop=client.loop)  # type: ignore[no-untyped-call]
         for future in waiting:
             if future.status in ("cancelled", "lost"):
                 break
-            yield place_of.pop(future), _result(future, address)
-        if place_of:
+            yield position_of.pop(future), _result(future, address)
+        if position_of:
             raise _scheduler_gone(address)
 
 
@@ -266,7 +268,7 @@ def _same(shared: R) -> R:
 
 
 class RaisedInTask(Exception):
-    """What a task raised, as opposed to what kept it from beginning."""
+    """Exception of the function of a task, as opposed to a failure before its start."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -274,9 +276,9 @@ class RaisedInTask(Exception):
 
 
 def call_task(expected: dict[str, str], function: Callable[..., R], *task: object) -> R:
-    """Call a function in a worker, also one that joined later, if it has the same packages."""
+    """Result of a function in a worker. Raises RaisedInTask for its errors and wrong versions."""
     try:
-        _compare_versions(expected, read_versions(), "A worker")
+        _check_versions(expected, read_versions(), "A worker")
         return function(*task)
     except Exception as error:
         raise RaisedInTask(error) from error
@@ -284,22 +286,25 @@ def call_task(expected: dict[str, str], function: Callable[..., R], *task: objec
 
 @cache
 def read_versions() -> dict[str, str]:
-    """Return the versions of the packages on which results depend."""
+    """Versions of the packages on which results depend."""
     return {package: version(package) for package in PACKAGES}
 
 
-def _compare_versions(expected: dict[str, str], found: dict[str, str], who: str) -> None:
-    for package, wanted in expected.items():
-        if found[package] != wanted:
+def _check_versions(expected: dict[str, str], installed: dict[str, str], worker: str) -> None:
+    for package, required in expected.items():
+        if installed[package] != required:
             raise InputError(
-                f"{who} must have {package} {wanted} as it is installed here, so that all workers "
-                f"compute the same bits; it has {found[package] or 'none'}. Install it there, or "
-                "stop that worker, and run again."
+                f"{worker} must have {package} {required} as it is installed here, so that all "
+                f"workers compute the same bits; it has {installed[package] or 'none'}. Install it "
+                "there, or stop that worker, and run again."
             )
 
 
 def _result(future: Any, address: str) -> Any:
-    """Return what came back; raise what the function raised on purpose."""
+    """Result of a finished task, or a TaskFailure of its worker.
+
+    Raises the exception of its function.
+    """
     from distributed import KilledWorker
 
     try:
@@ -322,7 +327,7 @@ def _result(future: Any, address: str) -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Refuse what is no address: Dask would look for it, or fail within its own threads."""
+    """Raise InputError for a form other than tcp://HOST:PORT, on which threads of Dask fail."""
     try:
         parts = urlsplit(address)
         is_address = parts.scheme in PROTOCOLS and parts.hostname and parts.port
@@ -337,7 +342,7 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def _connect(address: str) -> Iterator[Any]:
-    """Yield a client of a scheduler that has workers, or say in a sentence what is missing."""
+    """Yield a client of a scheduler with workers. Raises InputError if one of these is missing."""
     _check_address(address)
     try:
         from distributed import Client

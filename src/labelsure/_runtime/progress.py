@@ -25,14 +25,14 @@ class ProgressBar:
     Parameters
     ----------
     title
-        What is counted.
+        Noun in the plural of the counted units.
     quiet
         Draw and print nothing.
     logs
         Print a line a minute where stderr is no terminal.
     """
 
-    _is_drawn = False  # by any of them
+    _is_drawn = False  # whether any bar is drawn
 
     def __init__(self, title: str, *, quiet: bool = False, logs: bool = False) -> None:
         self._title, self._logs = title, logs
@@ -41,7 +41,7 @@ class ProgressBar:
         self._began = self._printed = time.monotonic()
 
     def __call__(self, n_done: int, n_all: int | None) -> None:
-        """Draw or print how far the work is; None where nobody knows how much there is."""
+        """Draw or print the progress; `n_all` is None where the total is unknown."""
         now = time.monotonic()
         if not self._draws:
             return
@@ -68,7 +68,7 @@ class ProgressBar:
 
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn(self._title))
         console = Console(stderr=True)
-        # What else is printed meanwhile stands above the bar, which goes when the work is done.
+        # Other output appears above the bar, which is removed at the end.
         self._bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
         self._task = self._bar.add_task(self._title)
         self._bar.start()

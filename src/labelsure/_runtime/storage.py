@@ -1,4 +1,4 @@
-"""Files: read as bytes, written as a whole, noted as finished; folders of one process at a time."""
+"""Files: atomic writes, remote addresses, compression, finished outputs, locked folders."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from labelsure._runtime.typing import AnyPath  # which loads NumPy; help texts do without
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
-"""Names of files that are being written: the file, the process and its thread."""
+"""Names of temporary files: the target, the process and its thread."""
 
 
 def expand_path(path: AnyPath) -> Path:
-    """Return a path with the home folder for a leading ``~``; refuse one that is empty."""
+    """Path with the home folder for a leading ``~``. Raises InputError for an empty path."""
     if not str(path):
         raise InputError("The name of a file or a folder must not be empty, got ''.")
     try:
@@ -44,7 +44,7 @@ def expand_path(path: AnyPath) -> Path:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write to a temporary file beside the path, and rename it once it is whole and on disk."""
+    """Write to a temporary file beside the path, and rename it once it is complete and on disk."""
     writer = f"{os.getpid()}-{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
     try:
@@ -55,17 +55,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError):  # which names the temporary file, or none at all
+        if isinstance(error, OSError):  # whose file name is the temporary one or missing
             raise OSError(error.errno, error.strerror or first_line(error), str(path)) from error
         raise
 
 
 STREAM_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
-"""Whose entries stand for what is open already, so that no file can take their place."""
+"""Folders whose entries are open files, which no new file can replace."""
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path names a device or a pipe, into which one writes and which stays as it is."""
+    """Whether a path is a device or a pipe, which is written to and never replaced."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):  # ValueError: a NUL in the name
@@ -75,7 +75,7 @@ def is_stream(path: Path) -> bool:
 
 
 def write_output(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a whole file to where a link leads, or into a device or pipe."""
+    """Write a whole file to the target of a link, or into a device or pipe."""
     if is_stream(path):
         with TemporaryDirectory() as folder:
             whole = Path(folder) / path.name
@@ -96,20 +96,20 @@ def send_file(file: Path, stream: Path) -> None:
 
 @contextmanager
 def open_stream(stream: Path) -> Iterator[IO[bytes]]:
-    """Open a device or a pipe. The error names it if its reader has left, as for no other pipe."""
+    """Yield a device or pipe for writing. BrokenPipeError names it only if its reader has left."""
     with open(stream, "wb") as sink:
         try:
             yield sink
             sink.flush()
         except BrokenPipeError as error:
             if not has_reader(sink):
-                sink.raw.close()  # `close` would write the rest, and fail again
+                sink.raw.close()  # `close` would flush the buffer, and fail again
                 error.filename = str(stream)
             raise
 
 
 def has_reader(sink: IO[Any]) -> bool:
-    """Whether the other end of an open pipe is open too; true of files."""
+    """Whether the other end of an open pipe is open too; true for files."""
     if not hasattr(select, "poll"):  # on Windows
         return False
     poll = select.poll()
@@ -118,8 +118,8 @@ def has_reader(sink: IO[Any]) -> bool:
 
 
 def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
-    """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file."""
-    read, written = [expand_path(given) for given in inputs], list[Path]()
+    """Raise InputError for outputs that are an input, lie in a folder of inputs, or coincide."""
+    read, written = [expand_path(name) for name in inputs], list[Path]()
     for output in map(expand_path, outputs):
         if is_stream(output):
             continue
@@ -138,7 +138,7 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
 
 
 def _may_match(pattern: Path, output: Path) -> bool:
-    """Whether a pattern such as ``data/*.csv`` finds an output, or the parts beside it."""
+    """Whether a pattern such as ``data/*.csv`` matches an output, or the parts beside it."""
     if not glob.has_magic(str(pattern)) or pattern.exists():
         return False
     folder = Path(re.split(r"[*?\[]", f"{pattern}")[0] + "x").parent
@@ -146,14 +146,14 @@ def _may_match(pattern: Path, output: Path) -> bool:
     return is_below and ("**" in str(pattern) or fnmatch(output.name, pattern.name))
 
 
-def is_address(given: AnyPath) -> bool:
+def is_address(name: AnyPath) -> bool:
     """Whether an input is an address such as ``s3://bucket/data``, and no path."""
-    scheme, mark, _ = str(given).partition("://")
+    scheme, mark, _ = str(name).partition("://")
     return bool(mark) and scheme.isalnum()
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, also by links, or will be."""
+    """Whether two paths are one file, also by links, or would be if they existed."""
     if one.exists() and other.exists():
         return os.path.samefile(one, other)
     return _real_path(one) == _real_path(other)
@@ -167,20 +167,20 @@ def _real_path(path: Path) -> Path:
 
 
 def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
-    """Refuse a place that cannot be written, or that is an input, before anything is computed."""
+    """Raise InputError for an output that cannot be written, or that is an input."""
     check_outputs([output], inputs)
-    place = expand_path(output)
-    if is_stream(place):
+    path = expand_path(output)
+    if is_stream(path):
         return
-    folder = _real_path(place).parent
-    if place.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    folder = _real_path(path).parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(
             f"The output must be a file in a folder that exists and is yours, got {str(output)!r}."
         )
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed had begun to write into a folder, and nothing else."""
+    """Delete the temporary files of killed processes from a folder, and nothing else."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -189,7 +189,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a file is what a process that was killed had begun to write."""
+    """Whether a file is a temporary file of `write_whole`."""
     return bool(_TEMPORARY.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
@@ -199,16 +199,16 @@ def write_text(path: Path, text: str) -> None:
 
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-"""How Arrow calls the compression that a suffix stands for."""
+"""Arrow's name of the compression of a suffix."""
 
 CHUNK_BYTES = 2**20
 
 
 def open_file(name: AnyPath) -> Any:
-    """Open a file or an address for reading at any place, or say why it cannot be read."""
+    """File or address, open for reading at any position. Raises DataError if it cannot be read."""
     if is_address(name):
         system, place = open_system(str(name))
-        return ask_store(str(name), lambda: system.open_input_file(place))
+        return call_store(str(name), lambda: system.open_input_file(place))
     path = Path(name)
     try:
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
@@ -222,7 +222,7 @@ def open_file(name: AnyPath) -> Any:
 
 
 def open_native(name: AnyPath) -> Any:
-    """Open a file or an address as Arrow does, which closes it by itself."""
+    """File or address as an open file of Arrow, which Arrow closes."""
     import pyarrow as pa
 
     file = open_file(name)
@@ -247,22 +247,22 @@ def _suggest_name(path: Path) -> str:
 
 
 def find_codec(name: str) -> str | None:
-    """Return how a file is compressed by its suffix; None where it is not."""
+    """Compression of a file by its suffix; None where there is none."""
     return COMPRESSIONS.get(Path(without_options(name)).suffix.lower())
 
 
 def without_options(name: str) -> str:
-    """Return an address such as ``s3://bucket/t.csv?region=...`` without what follows the mark."""
+    """Address such as ``s3://bucket/t.csv?region=...`` without its options."""
     return name.partition("?")[0] if is_address(name) else name
 
 
 def show_name(path: AnyPath) -> str:
-    """Return the last part of a path or an address in quotes, as messages name a file."""
+    """Last part of a path or an address in quotes, for messages."""
     return repr(Path(without_options(hide_secrets(str(path)))).name)
 
 
 class UnpackedFile:
-    """The bytes of a file from its beginning on, decompressed as its suffix says."""
+    """Forward reader of the bytes of a file, decompressed by its suffix."""
 
     def __init__(self, name: AnyPath) -> None:
         self.name = str(name)
@@ -275,7 +275,7 @@ class UnpackedFile:
             self._file = pa.CompressedInputStream(open_native(name), codec)
 
     def read(self, n_bytes: int) -> bytes:
-        """Return the next bytes, fewer at the end only."""
+        """The next `n_bytes` bytes, fewer at the end only."""
         try:
             content: bytes = self._file.read(n_bytes)
             return content
@@ -291,13 +291,13 @@ class UnpackedFile:
 
 
 def read_bytes(path: AnyPath, n_bytes: int = -1) -> bytes:
-    """Return a file as it is on disk, unless it is too large, or the first bytes of it."""
+    """Content of a file as stored, or its first bytes. Raises TooLargeError."""
     with open_file(path) as file:
         return _read_whole(file, path) if n_bytes < 0 else file.read(n_bytes)
 
 
 def read_unpacked(path: AnyPath) -> bytes:
-    """Return the content of a file, decompressed as its suffix says, unless it is too large."""
+    """Content of a file, decompressed by its suffix. Raises TooLargeError."""
     with closing(UnpackedFile(path)) as file:
         return _read_whole(file, path)
 
@@ -319,7 +319,7 @@ def _read_whole(file: Any, path: AnyPath) -> bytes:
 
 
 def open_system(address: str) -> tuple[Any, str]:
-    """Return the store of an address as Arrow or else fsspec opens it, and the place in it."""
+    """(file system of an address, by Arrow or else by fsspec; path in it)."""
     from pyarrow import ArrowException, fs
 
     with suppress(ArrowException, NotImplementedError):  # no store of Arrow's
@@ -332,17 +332,17 @@ def open_system(address: str) -> tuple[Any, str]:
             f"The address {address!r} needs the package fsspec, which is not installed. Install "
             "it: pip install 'labelsure[remote]', or copy the files here."
         ) from error
-    system, place = ask_store(address, lambda: fsspec.core.url_to_fs(address))
+    system, place = call_store(address, lambda: fsspec.core.url_to_fs(address))
     return fs.PyFileSystem(fs.FSSpecHandler(system)), str(place)
 
 
-def ask_store(address: str, ask: Callable[[], Any]) -> Any:
-    """Return what a store answers, or say in a sentence that it does not."""
+def call_store(address: str, call: Callable[[], Any]) -> Any:
+    """Result of a call to a remote store. Raises DataError or InputError if it fails."""
     try:
-        return ask()
+        return call()
     except FileNotFoundError as error:
         raise DataError(f"There is no file at {address!r}. Check the address.") from error
-    except Exception as error:  # of whatever package opens such addresses
+    except Exception as error:  # packages of stores raise many types
         raise InputError(
             f"The address {address!r} cannot be used ({type(error).__name__}: "
             f"{first_line(error)}). Check it, or copy the files here."
@@ -350,7 +350,7 @@ def ask_store(address: str, ask: Callable[[], Any]) -> Any:
 
 
 def first_line(error: object) -> str:
-    """Return the first line of another library's message, without its full stop."""
+    """First line of another library's message, without its full stop."""
     lines = str(error).strip().splitlines()
     if lines:
         return lines[0].rstrip(".")
@@ -358,45 +358,45 @@ def first_line(error: object) -> str:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that says the format, without that of the compression."""
+    """Suffix of the format, without that of the compression."""
     inner = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
     return inner.suffix.lower()
 
 
 def stem_of(path: Path) -> str:
-    """Return the name without any of the suffixes that say format and compression."""
+    """Name without the suffixes of format and compression."""
     inner = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
     return inner.stem
 
 
 def checksum_bytes(content: bytes) -> str:
-    """Return the SHA-256 of some bytes."""
+    """SHA-256 of some bytes, in hexadecimal."""
     return sha256(content).hexdigest()
 
 
 def checksum_file(path: AnyPath) -> str:
-    """Return the SHA-256 of a file as it is on disk."""
+    """SHA-256 of a file as stored, in hexadecimal."""
     return checksum_bytes(read_bytes(path))
 
 
 def join_address(place: str, name: str) -> str:
-    """Return the path or address of a file below a folder; options of an address stay behind."""
+    """Path or address of a file in a folder; options of an address follow the name."""
     base, mark, options = place.partition("?") if is_address(place) else (place, "", "")
     return f"{base.rstrip('/')}/{name}{mark}{options}"
 
 
 class FinishedOutput:
-    """The one rule for files that commands write.
+    """Output file of a command, with a record of its inputs and settings beside it.
 
-    A file that the same inputs and settings have made is finished: nothing is left to do. Any other
-    file is replaced on request only.
+    A file from the same inputs and settings is finished and not made again. Any other file is
+    replaced on request only.
 
     Parameters
     ----------
     output
         The file; devices and pipes are never finished.
     made_from
-        All that it depends on, as JSON can write it; anything else by its text.
+        All inputs and settings that it depends on, as JSON or else as text.
 
     Examples
     --------
@@ -416,39 +416,42 @@ class FinishedOutput:
         self._made_from = json.loads(hide_secrets(json.dumps(made_from, default=str)))
 
     def find(self, *, overwrite: bool) -> JsonObject | None:
-        """Return what was noted of the finished file; None where there is something to do."""
+        """Notes of the finished file; None where it has to be made.
+
+        Raises InputError for another file, unless `overwrite`.
+        """
         if overwrite or is_stream(self.path) or not self.path.exists():
             return None
         noted = self._read()
         if noted is not None and noted.get("made_from") == self._made_from:
-            found: JsonObject = noted["found"]
-            return found
+            notes: JsonObject = noted["found"]
+            return notes
         why = "" if noted is None else ", made from other inputs or settings"
         raise InputError(
             f"{str(self.path)!r} exists already{why}. Choose another name, or say `overwrite` to "
             "replace a file."
         )
 
-    def note(self, found: Mapping[str, object]) -> None:
-        """Note that the file is finished."""
+    def note(self, notes: Mapping[str, object]) -> None:
+        """Record that the file is finished, with notes for `find`."""
         if not is_stream(self.path):
-            noted = {"output": self._state(), "made_from": self._made_from, "found": dict(found)}
-            write_text(self._note, json.dumps(noted, indent=1) + "\n")
+            noted = {"output": self._state(), "made_from": self._made_from, "found": dict(notes)}
+            write_text(self._record_path, json.dumps(noted, indent=1) + "\n")
 
     @property
-    def _note(self) -> Path:
+    def _record_path(self) -> Path:
         real = Path(os.path.realpath(self.path))
         return real.with_name(f".{real.name}.labelsure.json")
 
     def _state(self) -> list[int]:
-        """Return the size and the time of the file, by which a changed one is noticed."""
+        """Size and modification time of the file, which differ after a change."""
         state = self.path.stat()
         return [state.st_size, state.st_mtime_ns]
 
     def _read(self) -> JsonObject | None:
-        """Return the note of the file as it is; None where there is none."""
+        """Record of the unchanged file; None where there is none."""
         try:
-            noted = json.loads(self._note.read_text(encoding="utf-8"))
+            noted = json.loads(self._record_path.read_text(encoding="utf-8"))
             is_whole = isinstance(noted["found"], dict) and noted["output"] == self._state()
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -456,19 +459,19 @@ class FinishedOutput:
 
 
 def describe_file_state(name: str) -> list[Any]:
-    """Return name, size and time of a file, by which a changed one is noticed."""
+    """Name, size and modification time of a file, which differ after a change."""
     if not is_address(name):
         with open_file(name) as file:
             status = os.fstat(file.fileno())
         return [name, status.st_size, status.st_mtime_ns]
     system, place = open_system(name)
-    found = ask_store(name, lambda: system.get_file_info(place))
-    return [hide_secrets(name), found.size, found.mtime_ns]
+    info = call_store(name, lambda: system.get_file_info(place))
+    return [hide_secrets(name), info.size, info.mtime_ns]
 
 
 def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
-    """Return the states of files and of those in folders."""
-    paths = [expand_path(given) for given in inputs]
+    """Name, size and time of files, and of all files in folders."""
+    paths = [expand_path(name) for name in inputs]
     inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)
     return [describe_file_state(str(file)) for files in inside for file in files if file.is_file()]
 
@@ -476,38 +479,38 @@ def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
 LOCK, OWNER = ".lock", ".owner"
 
 
-def make_folder(folder: Path, what: str) -> None:
-    """Make a folder that can be written to, or say why it cannot be used."""
+def make_folder(folder: Path, noun: str) -> None:
+    """Make a writable folder. Raises InputError, which begins with `noun`, if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
-            reason = "Not a directory"  # which is what the system means
+            reason = "Not a directory"  # the cause of that error here
         raise InputError(
-            f"{what} {str(folder)!r} cannot be written to ({reason}). Choose another one."
+            f"{noun} {str(folder)!r} cannot be written to ({reason}). Choose another one."
         ) from error
 
 
 @contextmanager
-def hold_folder(folder: Path, what: str) -> Iterator[None]:
-    """Keep a folder for this process, or say who has it.
+def lock_folder(folder: Path, noun: str) -> Iterator[None]:
+    """Lock a folder for this process. Raises InputError that names the process which has it.
 
-    The lock is the operating system's, which gives it up when a process ends, however it ends.
+    The operating system releases the lock when a process ends in any way.
     """
     from filelock import FileLock, Timeout  # only runs need it
 
     lock = folder / LOCK
     if lock.is_symlink():
         raise InputError(
-            f"The lock of {what}, {str(lock)!r}, must be a file, but it is a link to another "
+            f"The lock of {noun}, {str(lock)!r}, must be a file, but it is a link to another "
             "place, where nothing must be locked or written. Remove it."
         )
-    owner = folder / OWNER  # not in the file that is locked, which Windows would let nobody read
-    holder = FileLock(lock, blocking=False)  # another run may take hours
+    owner = folder / OWNER  # not in the locked file, which Windows makes unreadable
+    file_lock = FileLock(lock, blocking=False)  # another run may take hours
     try:
-        holder.acquire()
+        file_lock.acquire()
     except Timeout as error:
         name = owner.read_text().strip() if owner.is_file() else ""
         raise InputError(
@@ -518,4 +521,4 @@ def hold_folder(folder: Path, what: str) -> Iterator[None]:
         write_text(owner, str(os.getpid()))
         yield
     finally:
-        holder.release()
+        file_lock.release()

@@ -23,13 +23,13 @@ Labelsets = NDArray[np.int8]
 `scipy.sparse.csr_array` of ones, which is no array to mypy: `labelsets` has functions of both."""
 
 Rows = slice | Indices
-"""What picks some instances of a batch."""
+"""Selector of some instances of a batch."""
 
 Names = Iterable[object] | None
-"""Names of labels as users give them; None where labels have none."""
+"""Label names as passed by users; None where labels have none."""
 
 LabelNames = tuple[str, ...] | None
-"""Names of labels as the library keeps them; None where labels have none."""
+"""Checked label names; None where labels have none."""
 
 FeaturesLike = Any
 """X as users pass it: an array, a DataFrame, a scipy sparse matrix, a list of dicts, a list of

@@ -26,7 +26,7 @@ from labelsure.errors import InputError
 from labelsure.labelsets.answers import are_answers
 from labelsure.labelsets.codes import from_codes
 from labelsure.labelsets.foreign import as_table, index_of, names_in
-from labelsure.labelsets.names import GivenLabelsets, check_weights, match_labels
+from labelsure.labelsets.names import ParsedLabelsets, check_weights, match_labels
 from labelsure.labelsets.reading import check_shape
 from labelsure.labelsets.sparse import is_sparse
 
@@ -135,7 +135,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         """
         names = self.label_names_of(X)
         if names is None and _has_answers(X):
-            names = GivenLabelsets.read(y, "y").label_names
+            names = ParsedLabelsets.read(y, "y").label_names
         dist = self._wrap(self._check_shape(self._tabulate(X, names)), names)
         known, n_labels = dist.label_names, dist.n_labels
         truth = read_truth(y, X, label_names=known, settled=True, sparse=dist.sparse_rows)

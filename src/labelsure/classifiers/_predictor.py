@@ -29,7 +29,7 @@ from labelsure.errors import InputError
 from labelsure.labelsets.counts import differing_rows
 from labelsure.labelsets.foreign import as_table, index_of, refuse_masked, take_rows
 from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES
-from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights
+from labelsure.labelsets.names import ParsedLabelsets, align_rows, check_weights
 from labelsure.labelsets.reading import check_shape
 from labelsure.saving import Savable
 
@@ -313,11 +313,11 @@ def read_truth(
         name = getattr(y, "name", None)
         labelsets = (classes[1] == vector).astype(np.int8)[:, np.newaxis]
         return Targets(labelsets, classes, None if name is None else (str(name),))
-    given = GivenLabelsets.read(y, "y")
+    given = ParsedLabelsets.read(y, "y")
     names = given.label_names
     if frozen or given.sets is not None:
         names = label_names or names
-        names = names if settled or given.sets is None else given.listed_names
+        names = names if settled or given.sets is None else given.names_in_sets
     rows = given.to_rows(names, beside="the model", sparse=sparse)
     dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":  # a tensor's, or of texts

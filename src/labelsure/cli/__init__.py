@@ -1,6 +1,6 @@
 """The command line: each command checks its options and makes one library call.
 
-May depend on every room.
+May depend on every layer.
 """
 
 from labelsure.cli._app import main

@@ -1,4 +1,4 @@
-"""`main`: run a command; whatever goes wrong becomes one sentence and an exit code.
+"""`main`: run a command; every error becomes one sentence and an exit code.
 
 Signals that end a program interrupt the command, and none is lost.
 """
@@ -26,11 +26,11 @@ from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, 
 from labelsure.cli._options import app
 from labelsure.errors import LabelsureError
 
-# The base of all complaints about arguments. It has no public name that all versions share.
+# Base class of errors about arguments. It has no public name that all versions share.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 DEBUG = "--debug"
-"""Taken out of the words wherever it stands, so that it can be put behind a command that failed."""
+"""Flag that is accepted anywhere, so that it can be appended to a command that failed."""
 
 WELCOME = """\
 labelsure says how accurate multi-label predictions are expected to be, row by row and as a whole.
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code, failure = BROKEN, error.__context__ or error
         except Exception as error:
             code, failure = BROKEN, error
-        # Whatever was raised: a library that is interrupted in the middle of its work may fail.
+        # After any exception: an interrupted library may raise one of its own.
         if interrupts.finish() or code == INTERRUPTED:
             print("Interrupted. Finished work is kept.", file=sys.stderr)
             return INTERRUPTED
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @cache
 def _make_command() -> Callable[..., Any]:
-    """Return all commands with their options, which are worked out once."""
+    """Command object with all subcommands and options, built once."""
     return typer.main.get_command(app)
 
 
@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
         raise KeyboardInterrupt
     try:
         if sys.stdout is not None:  # it is None where the process has no standard output
-            sys.stdout.flush()  # here, where it can still be said that nobody takes the output
+            sys.stdout.flush()  # here, where an error can still be reported
     except BrokenPipeError:
         raise
     except OSError:
@@ -99,7 +99,7 @@ def _run(words: list[str]) -> int:
 
 
 def _drops_output(error: BrokenPipeError) -> bool:
-    """Whether the reader of an output has left: not of a pipe to a worker process, say."""
+    """Whether the error is that the reader of an output has left, and no worker process."""
     if sys.stdout is None or has_reader(sys.stdout):
         return error.filename is not None
     _drop_output()
@@ -107,12 +107,12 @@ def _drops_output(error: BrokenPipeError) -> bool:
 
 
 def _drop_output() -> None:
-    """Let Python flush once more when it ends, without failing again."""
+    """Redirect standard output to null, so that the last flush of Python does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
-    """Return the exit code for an error, and the sentence that says what happened."""
+    """Exit code and sentence for an error."""
     if isinstance(error, ArgumentError):
         message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
         end = "" if message.endswith("?") else "."
@@ -135,15 +135,15 @@ def _explain(error: BaseException) -> tuple[int, str]:
 
 @contextmanager
 def _printable_output() -> Iterator[None]:
-    """Let names be printed that are not text, such as those of files in another encoding."""
+    """Escape undecodable characters on standard streams, such as those of file names."""
     streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
-    kept = [stream.errors for stream in streams]
+    old_settings = [stream.errors for stream in streams]
     try:
         for stream in streams:
             stream.reconfigure(errors="backslashreplace")
         yield
     finally:
-        for stream, errors in zip(streams, kept, strict=True):
+        for stream, errors in zip(streams, old_settings, strict=True):
             stream.reconfigure(errors=errors)
 
 
@@ -152,8 +152,8 @@ def _help_of(error: Exception) -> str:
     return f"{context.command_path if context else 'labelsure'} --help"
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from labelsure import __version__
 
         print(f"labelsure {__version__}")
@@ -172,7 +172,7 @@ def _options(
         bool, typer.Option(DEBUG, help="Print where an error came from, anywhere in a command.")
     ] = False,
 ) -> None:
-    """Take the options that stand before the command."""
+    """Options before the command."""
 
 
 # Signals
@@ -192,17 +192,17 @@ class Interrupts:
 
     The exception alone is not enough:
 
-    - Python drops what is raised in a callback or a finalizer. It is raised again until `finish`.
-    - A library may answer it by an exception of its own. `finish` says whether there was a signal.
-    - A pool of processes that is interrupted while it is made leaves processes that nobody ends.
-      That is delayed.
+    - Python drops exceptions of callbacks and finalizers. It is raised again until `finish`.
+    - A library may replace it by an exception of its own. `finish` returns whether a signal came.
+    - A pool of processes that is interrupted while it is made leaves orphan processes: the
+      exception is delayed.
     - After the last line of the command, when Python itself ends, it would be printed and
       forgotten. From `finish` on a signal ends the process.
 
     Parameters
     ----------
     owner
-        The function that asks `finish`; a signal that arrives in its own code is only noted.
+        The function that calls `finish`; a signal that arrives in its own code is only noted.
     is_program
         Whether the process ends with the command.
     """
@@ -212,17 +212,17 @@ class Interrupts:
         self._is_requested = self._is_finished = False
         self._n_retries = 0
         self._repeat: threading.Timer | None = None
-        self._kept: dict[int, Any] = {}
+        self._old_handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread may set handlers
         self._hook, sys.unraisablehook = sys.unraisablehook, self._take_dropped
-        usual = (signal.SIG_DFL, signal.default_int_handler)
+        defaults = (signal.SIG_DFL, signal.default_int_handler)
         for number in (getattr(signal, name) for name in SIGNALS if hasattr(signal, name)):
             # One that is ignored stays so: `nohup` asks for that.
-            if (handler := signal.getsignal(number)) in usual:
-                self._kept[number] = handler
+            if (handler := signal.getsignal(number)) in defaults:
+                self._old_handlers[number] = handler
                 signal.signal(number, self._interrupt)
         return self
 
@@ -232,13 +232,13 @@ class Interrupts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._kept and not self._is_program:
+        if self._old_handlers and not self._is_program:
             sys.unraisablehook = self._hook
-            for number, handler in self._kept.items():
+            for number, handler in self._old_handlers.items():
                 signal.signal(number, handler)
 
     def finish(self) -> bool:
-        """End what is left of the command; return whether a signal came while it ran."""
+        """Whether a signal came while the command ran. Ends its retries and worker processes."""
         self._is_finished = True
         if self._repeat is not None:
             self._repeat.cancel()
@@ -271,7 +271,7 @@ class Interrupts:
 
 
 def _changes_pool(frame: FrameType | None) -> bool:
-    """Return whether joblib is about to make or end its pool of processes."""
+    """Whether joblib is about to make or end its pool of processes."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
         function = (module, frame.f_code.co_name)

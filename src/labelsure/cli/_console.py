@@ -1,4 +1,4 @@
-"""What commands say to the terminal: exit codes, text as it is, one colour for errors."""
+"""Output of commands on the terminal: exit codes, plain text, a colour for errors."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from labelsure._runtime.typing import AnyPath
 
 STDOUT = "-"
-"""What stands for standard output where a file is asked for."""
+"""Name of standard output, in place of a file."""
 
 FINE = 0
 CHECK_FAILED = 1
 WRONG_INPUT = 2
 CELLS_FAILED = 3
-BROKEN = 70  # of the program itself; what systems call an internal software error
+BROKEN = 70  # internal software error, EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130
-NO_READER = 141  # what shells say of a program that a closed pipe has ended
+NO_READER = 141  # 128 + SIGPIPE, as in shells
 
 NOTHING_TO_DO = "Nothing to do: the same inputs and settings have made it."
 
 FIRST_SENTENCE = re.compile(r"(.*?[.?!]) (?=[A-Z`])", re.DOTALL)
-"""Of an error, which says what is wrong; the others say what to do."""
+"""First sentence of an error message, the cause; the others are the remedy."""
 
 
 def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Return a console that prints text as it is: names may hold what rich takes for markup."""
+    """Console that prints text verbatim: names may contain markup of rich."""
     from rich.console import Console
 
     class PlainConsole(Console):
         def on_broken_pipe(self) -> None:
-            raise  # the error that rich handles: `main` finds out whose pipe it is
+            raise  # rich would handle the error: `main` does, with the pipe in question
 
     console = PlainConsole(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
@@ -56,7 +56,7 @@ def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 
 def print_table(table: Table) -> None:
-    """Print a table, as wide as its longest words at least."""
+    """Print a table, at least as wide as its longest words."""
     from rich.measure import Measurement
 
     console = make_console()
@@ -66,15 +66,15 @@ def print_table(table: Table) -> None:
 
 
 def print_error(sentence: str) -> None:
-    """Print an error on one line of stderr; on terminals what to do has another colour."""
-    said = on_one_line(sentence)
-    first = FIRST_SENTENCE.match(said)
-    n_wrong = len(said) if first is None else first.end()
-    _print_problem((said[:n_wrong], "red"), (said[n_wrong:], "cyan"))
+    """Print an error on one line of stderr; on terminals the remedy has another colour."""
+    line = on_one_line(sentence)
+    cause = FIRST_SENTENCE.match(line)
+    n_cause = len(line) if cause is None else cause.end()
+    _print_problem((line[:n_cause], "red"), (line[n_cause:], "cyan"))
 
 
 def print_failure(sentence: str) -> None:
-    """Print on one line of stderr which check failed."""
+    """Print a failed check on one line of stderr."""
     _print_problem((on_one_line(sentence), "red"))
 
 
@@ -86,14 +86,14 @@ def _print_problem(*parts: tuple[str, str]) -> None:
 
 @contextmanager
 def print_notes(quiet: bool) -> Iterator[set[str]]:
-    """Print warnings as one line each on stderr at the end, but for those that are yielded."""
-    told: set[str] = set()
+    """Print warnings at the end, a line each on stderr, except texts in the yielded set."""
+    reported: set[str] = set()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield told
+        yield reported
     console = make_console(stderr=True, quiet=quiet)
     for text in dict.fromkeys(str(entry.message) for entry in caught):
-        if text in told:
+        if text in reported:
             continue
         console.print(f"Note: {on_one_line(text)}", style="yellow")
 
@@ -104,32 +104,32 @@ def print_json(values: Any) -> None:
 
 
 def print_facts(facts: Iterable[tuple[str, str]], *, stderr: bool = False) -> None:
-    """Print what came out as two columns: where it is and what to do next stand last."""
+    """Print pairs of name and text as two columns; pairs without a text are left out."""
     from rich.text import Text
 
-    told = [(name, on_one_line(text)) for name, text in facts if text]
-    indent = max(len(name) for name, _ in told) + 2
+    rows = [(name, on_one_line(text)) for name, text in facts if text]
+    indent = max(len(name) for name, _ in rows) + 2
     console = make_console(stderr=stderr)
-    for name, text in told:
+    for name, text in rows:
         lines = [text]
         if console.is_terminal and not text.startswith("labelsure "):  # commands are copied
             lines = wrap(text, max(console.width - indent, 20), break_on_hyphens=False)
-        rest = f"\n{' ' * indent}".join(lines)
-        console.print(Text.assemble((name.ljust(indent), "bold"), rest))
+        column = f"\n{' ' * indent}".join(lines)
+        console.print(Text.assemble((name.ljust(indent), "bold"), column))
 
 
 def quote(*words: object) -> str:
-    """Return a command as one writes it in a shell."""
+    """Command line of labelsure with the words quoted for a shell."""
     return shlex.join(["labelsure", *map(str, words)])
 
 
 def open_stdout(out: str | Path) -> Path:
-    """Return the path of an output, which is that of standard output for "-"."""
+    """Path of an output, that of standard output for "-"."""
     return Path("/dev/stdout" if str(out) == STDOUT else out)
 
 
 def refuse_stdout(out: Path) -> Path:
-    """Return the path of an output, unless that is "-": what is written there is no text."""
+    """Path of an output. Raises InputError for "-", where binary formats cannot go."""
     if str(out) == STDOUT:
         raise InputError(
             "The output must be a file or a folder, got '-': this format cannot be written to "
@@ -139,7 +139,7 @@ def refuse_stdout(out: Path) -> Path:
 
 
 def on_one_line(text: str) -> str:
-    r"""Return text without line breaks and other characters that terminals do not print.
+    r"""Text with line breaks and other unprintable characters escaped, and secrets hidden.
 
     Examples
     --------
@@ -157,9 +157,10 @@ def write_page(
     name: str = "Shift",
     read: Iterable[AnyPath] | None = None,
 ) -> None:
-    """Write a page unless it exists, and say where; `make_page` also returns what to print.
+    """Write a page unless it is finished, and print its path.
 
-    `read` are the files that the page must not replace; by default those it is made from.
+    `make_page` returns the page and the text to print. `read` are the files that the page must not
+    replace; by default those it is made from.
     """
     from labelsure._runtime.storage import check_output_file
 
@@ -169,17 +170,17 @@ def write_page(
     files = list(made_from)
     output = output_of(context, files)
     check_output_file(open_stdout(out), files if read is None else read)
-    found = None if is_stdout else output.find(overwrite=overwrite)
-    if found is None:
+    notes = None if is_stdout else output.find(overwrite=overwrite)
+    if notes is None:
         page, summary = make_page()
         page.save(open_stdout(out))
         if not is_stdout:
             output.note({"said": summary})
     else:
-        summary = found["said"]
+        summary = notes["said"]
     if as_json and not is_stdout:
-        print_json({"out": str(out), "said": summary, "is_new": found is None})
+        print_json({"out": str(out), "said": summary, "is_new": notes is None})
     elif not quiet:
-        done = "" if found is None else NOTHING_TO_DO
-        facts = [(name, summary), ("Report", str(out)), ("", done)]
+        status = "" if notes is None else NOTHING_TO_DO
+        facts = [(name, summary), ("Report", str(out)), ("", status)]
         print_facts(facts, stderr=is_stdout)

@@ -36,9 +36,9 @@ def list_sets(data_dir: opt.DataDir = None, as_json: opt.AsJson = False) -> None
     """
     from labelsure.tables.datasets import catalogue, list_datasets
 
-    known = catalogue().astype(object).where(lambda frame: frame.notna(), None)
-    counted, unknown = known.T.to_dict(), dict.fromkeys(known.columns)
-    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(data_dir)]
+    sets = catalogue().astype(object).where(lambda frame: frame.notna(), None)
+    described, blank = sets.T.to_dict(), dict.fromkeys(sets.columns)
+    rows = [{"name": name, **described.get(name, blank)} for name in list_datasets(data_dir)]
     if as_json:
         print_json(rows)
     else:
@@ -117,15 +117,15 @@ def demo(as_json: opt.AsJson = False) -> None:
 
     labelsure demo
     """
-    result = _digits()
+    result = _predict_digits()
     if as_json:
         print_json(result)
     else:
         _print_demo(result)
 
 
-def _digits() -> JsonObject:
-    """Return ten predictions, and the estimated and actual accuracy of all of them."""
+def _predict_digits() -> JsonObject:
+    """Ten predictions, and the estimated and actual accuracy of all of them."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -190,10 +190,10 @@ def _print_demo(result: JsonObject) -> None:
         f"{estimated['mean']:.3f} (95% interval {estimated['low']:.3f} to "
         f"{estimated['high']:.3f}) without labels, actual {result['actual']:.3f}."
     )
-    console.print(_acceptance(result))
+    console.print(_acceptance_sentence(result))
 
 
-def _acceptance(result: JsonObject) -> str:
+def _acceptance_sentence(result: JsonObject) -> str:
     if result["actual_of_accepted"] is None:
         return f"No prediction is accepted: the target of {result['target']} cannot be promised."
     return (

@@ -1,4 +1,4 @@
-"""``labelsure train``, ``calibrate`` and ``info``: models from files, and what they say."""
+"""``labelsure train``, ``calibrate`` and ``info``: models from files, and their descriptions."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _write_model(
     next_input: str,
     classifier: str = "",
 ) -> None:
-    """Save a model unless it exists; print a summary, where it is, and what to do with it."""
+    """Save a model unless it is finished; print a summary, its path and the next commands."""
     from labelsure._runtime.storage import check_output_file, is_stream
     from labelsure.tables.training import DEFAULT_CLASSIFIER, DEFAULT_REASON, describe_file
 
@@ -245,9 +245,9 @@ def info(model: opt.Model, as_json: opt.AsJson = False) -> None:
     _print_described(describe_file(model), as_json)
 
 
-def _read_roles(given: list[str]) -> dict[str, str]:
+def _read_roles(options: list[str]) -> dict[str, str]:
     roles = {}
-    for text in given:
+    for text in options:
         name, sign, role = text.rpartition("=")
         if not sign:
             raise InputError(f"`--role` must be COLUMN=ROLE, e.g. zip=category, got {text!r}.")
@@ -267,11 +267,11 @@ def _read_cv(cv: str | None) -> int | float | None:
 
 
 ADJECTIVES = {"number": "numeric", "category": "categorical", "left out": "unused"}
-"""How columns are called by their roles."""
+"""Adjective for the columns of a role."""
 
 
 def _summarise(card: ModelCard) -> Iterator[tuple[str, str]]:
-    """Yield what was done with the columns, the estimated accuracy, and what is accepted."""
+    """Yield name and text of facts: columns, rows, labels, accuracy, predictions, policy."""
     from labelsure._runtime.notebook import list_names
     from labelsure.metrics.registry import METRICS  # helps of commands need no numpy
 

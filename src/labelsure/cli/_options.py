@@ -20,17 +20,17 @@ TABLES = ".csv, .tsv, .jsonl (also .gz, .bz2, .zst), .parquet, .feather, .npy or
 
 
 def option(flags: str, help: str, **settings: Any) -> Any:
-    """Return an option with flags such as "--jobs -j"."""
+    """Option of typer with flags such as "--jobs -j"."""
     return typer.Option(*flags.split(), help=help, **settings)
 
 
 def argument(name: str, help: str) -> Any:
-    """Return an argument, which stands behind the command without a flag."""
+    """Argument of typer, by position."""
     return typer.Argument(metavar=name, help=help)
 
 
 def _check_inside(value: float | None) -> float | None:
-    """Check a proportion that must be neither 0 nor 1, before any table is read."""
+    """Proportion strictly between 0 and 1, or None. Raises typer.BadParameter."""
     if value is not None and not 0 < value < 1:
         raise typer.BadParameter(f"{value:g} is not in the range 0<x<1.")
     return value
@@ -330,23 +330,23 @@ ORDER = (
 
 
 class _Ordered(typer.core.TyperGroup):
-    """Lists commands in the order in which they are used."""
+    """Group of commands in the order of use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(self.commands, key=ORDER.index)
 
 
 class Command(typer.core.TyperCommand):
-    """Writes errors of the library with this command's options in place of its arguments."""
+    """Command whose errors name its options in place of the arguments of the library."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
+        """Run the command, with errors that name its options."""
         try:
             return super().invoke(ctx)
         except LabelsureError as error:
             message = str(error)
             flags = {one.name: one.opts[0] for one in self.params if one.opts[0].startswith("--")}
-            if "id_column" in flags:  # which data sets call their index
+            if "id_column" in flags:  # the argument `index` of data sets
                 flags["index"] = flags["id_column"]
             for name, flag in flags.items():
                 message = message.replace(f"`{name}`", f"`{flag}`")
@@ -372,7 +372,7 @@ PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
 
 
 def output_of(context: typer.Context, inputs: Iterable[AnyPath]) -> FinishedOutput:
-    """Return the file that a command writes, noted with everything it is made from."""
+    """Output file of a command, with the record of all that it is made from."""
     from labelsure import __version__
     from labelsure._runtime.storage import FinishedOutput, describe_files
 

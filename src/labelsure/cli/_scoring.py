@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], ProgressBar]]:
-    """Yield the inputs, with a file in place of "-", and a bar; notes are printed at the end."""
-    from labelsure.errors import ShiftWarning, hold_warnings
+    """Yield the inputs, with a file in place of "-", and a progress bar; print notes at the end."""
+    from labelsure.errors import ShiftWarning, record_warnings
 
     with (
-        hold_warnings(ShiftWarning),  # a shift is part of the summary
+        record_warnings(ShiftWarning),  # a shift is part of the summary
         print_notes(quiet),
         ProgressBar("rows", quiet=quiet, logs=True) as bar,
         TemporaryDirectory() as folder,
@@ -54,7 +54,7 @@ def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], Progres
 
 
 def _keep_stdin(folder: Path) -> str:
-    """Write standard input to a file, whose format follows from its first bytes."""
+    """Path of a file with the content of standard input; its first bytes give the format."""
     first = sys.stdin.buffer.read(4)
     suffix = ".jsonl" if first.lstrip()[:1] in (b"{", b"[") else ".csv"
     path = folder / f"stdin{'.parquet' if first == b'PAR1' else suffix}"
@@ -233,20 +233,20 @@ def estimate(
             overwrite=overwrite,
             progress=bar,
         )
-        found = sums.assess(level=level, shift=shift)
+        overall = sums.assess(level=level, shift=shift)
         by_name = sums.assess_files(level=level, shift=shift)
-    if found.plain is None and not gate.is_set:
-        raise InputError(found.refusal)
-    failures = gate.all_failures(found, by_name)
+    if overall.plain is None and not gate.is_set:
+        raise InputError(overall.refusal)
+    failures = gate.all_failures(overall, by_name)
     if as_json:
-        values = found.to_dict() | ({"n_bad": sums.n_bad} if bad_rows else {})
+        values = overall.to_dict() | ({"n_bad": sums.n_bad} if bad_rows else {})
         if by_file:
             values["files"] = [one.to_dict() for one in by_name]
         if gate.is_set:
             values["gate"] = {"passed": not failures, "failures": failures}
         print_json(values)
     elif not quiet:
-        facts = [*_list_estimates(found, by_name)]
+        facts = [*_list_estimates(overall, by_name)]
         if bad_rows is not None:
             facts.append(("Bad rows", f"{sums.n_bad:,} set aside in {bad_rows}"))
         if gate.is_set:
@@ -259,23 +259,26 @@ def estimate(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _list_estimates(found: FileEstimate, files: list[FileEstimate]) -> Iterator[tuple[str, str]]:
-    yield "Estimate", found.refusal if found.plain is None else str(found.plain)
-    yield "Shift", found.shift
-    if found.weighted is not None:
-        yield "Weighted", f"From the importance-weighted calibration set: {found.weighted}"
-    elif found.plain is not None:
-        yield "Weighted", found.refusal
+def _list_estimates(overall: FileEstimate, files: list[FileEstimate]) -> Iterator[tuple[str, str]]:
+    yield "Estimate", overall.refusal if overall.plain is None else str(overall.plain)
+    yield "Shift", overall.shift
+    if overall.weighted is not None:
+        yield "Weighted", f"From the importance-weighted calibration set: {overall.weighted}"
+    elif overall.plain is not None:
+        yield "Weighted", overall.refusal
     for one in files:
-        yield one.name, one.refusal if one.plain is None else _in_short(one.plain)
+        yield one.name, one.refusal if one.plain is None else _describe_estimate(one.plain)
 
 
-def _in_short(found: Estimate) -> str:
-    """Say the estimate and the shift test of one file on one line."""
-    interval = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f}), n = {found.n_samples:,}"
-    test = found.shift
+def _describe_estimate(result: Estimate) -> str:
+    """Estimate and shift test of one file on one line."""
+    ends = f"{result.low:.3f} to {result.high:.3f}"
+    interval = f"{result.mean:.3f} ({ends}), n = {result.n_samples:,}"
+    test = result.shift
     if test is None:
-        return f"{interval}; not tested for shift: {found.untested}" if found.untested else interval
+        return (
+            f"{interval}; not tested for shift: {result.untested}" if result.untested else interval
+        )
     return f"{interval}; {test.brief}, p = {test.p_value:.2g}"
 
 

@@ -40,7 +40,7 @@ app.add_typer(study_app, name="study", rich_help_panel=RESEARCH)
 
 
 class CellLines(ProgressBar):
-    """Draws what `run_study` reports."""
+    """Progress bar and lines for the events of `run_study`."""
 
     _n_kept = 0
 
@@ -95,7 +95,7 @@ def run(
     if not overwrite:
         folder.refuse_other_plan(chosen)
     with folder.locked(), CellLines("cells", quiet=quiet or as_json, logs=True) as lines:
-        done = run_study(
+        finished = run_study(
             chosen,
             folder,
             data_dir=data_dir,
@@ -103,14 +103,14 @@ def run(
             scheduler=scheduler,
             progress=lines.draw,
         )
-        if len(done.scores):
+        if len(finished.scores):
             lines.note("Writing tables and figures")
-            write_report(done, n_jobs=n_jobs)
+            write_report(finished, n_jobs=n_jobs)
     if as_json:
-        print_json(_as_dict(done))
+        print_json(_as_dict(finished))
     elif not quiet:
-        _print_summary(done)
-    raise typer.Exit(CELLS_FAILED if done.failures else FINE)
+        _print_summary(finished)
+    raise typer.Exit(CELLS_FAILED if finished.failures else FINE)
 
 
 @study_app.command(cls=Command)
@@ -130,12 +130,12 @@ def check(
     """
     from labelsure.study.paper import check_against_paper
 
-    found = check_against_paper(folder, n_jobs=n_jobs)
+    comparison = check_against_paper(folder, n_jobs=n_jobs)
     if as_json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
     else:
-        print(found.to_markdown())
-    raise typer.Exit(CHECK_FAILED if strict and found.misses else FINE)
+        print(comparison.to_markdown())
+    raise typer.Exit(CHECK_FAILED if strict and comparison.misses else FINE)
 
 
 @study_app.command(cls=Command)
@@ -180,7 +180,7 @@ def _as_dict(run: StudyRun) -> JsonObject:
 
 
 def _print_summary(run: StudyRun) -> None:
-    """Print accuracies, how well candidates rank, where the files are, and what to do next."""
+    """Print accuracies, rank correlations of candidates, files, and the next command."""
     import pandas as pd
 
     from labelsure.metrics.registry import METRICS
@@ -213,7 +213,7 @@ def _print_summary(run: StudyRun) -> None:
 
 
 def _next_command(run: StudyRun) -> str:
-    """Return the comparison with the paper for its data sets, else the page."""
+    """Command that compares the run with the paper if it has its data sets, else the page."""
     from labelsure.study.conclusions import published_table
 
     papers = set(published_table("datasets")["dataset"])

@@ -16,11 +16,11 @@ from labelsure.errors import InputError
 from labelsure.labelsets.reading import read_rows
 
 NOT_LISTED = -1
-"""In place of a label, where a sparse row lists fewer than k."""
+"""Placeholder of a label where a sparse row lists fewer than k."""
 
 
 def rank_labels(dist: LabelsetDistribution) -> Integers:
-    """Return the rank of each label by its probability, (n, L): 1 for the most probable one.
+    """Rank of each label by its probability, (n, L): 1 for the most probable one.
 
     Of equally probable labels the first comes first.
 
@@ -41,7 +41,7 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
 
 
 def precision_at_k(scores: object, Y_true: LabelsetsLike, k: int) -> Floats:
-    """Return the share of true labels among the first k of each instance, (n,).
+    """Share of true labels among the first k of each instance, (n,).
 
     Of equal scores the first label comes first. A label that a sparse row does not list is no
     hit: with fewer than k in a row, the number of hits is divided by k all the same.
@@ -49,12 +49,12 @@ def precision_at_k(scores: object, Y_true: LabelsetsLike, k: int) -> Floats:
     Parameters
     ----------
     scores
-        What labels are ranked by, the highest first: a batch of distributions, whose marginals
-        count; an (n, L) array; or a scipy sparse matrix.
+        Scores that rank the labels, the highest first: a batch of distributions, which rank by
+        marginals; an (n, L) array; or a scipy sparse matrix.
     Y_true
         (n, L) the truth, dense or sparse.
     k
-        How many labels.
+        Number of labels.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def precision_at_k(scores: object, Y_true: LabelsetsLike, k: int) -> Floats:
     array([0.5])
     """
     ranked = _read_scores(scores)
-    labels, _ = _find_first(ranked, k)
+    labels, _ = _top_k(ranked, k)
     if isinstance(scores, LabelsetDistribution):
         Y_true = scores.align(Y_true, "Y_true")
     n_samples, n_labels = ranked.shape
@@ -73,9 +73,9 @@ def precision_at_k(scores: object, Y_true: LabelsetsLike, k: int) -> Floats:
 
 
 def expected_precision_at_k(dist: object, k: int) -> Floats:
-    """Return the expected precision of the k most probable labels of each instance, (n,).
+    """Expected precision of the k most probable labels of each instance, (n,).
 
-    It is the mean of their probabilities, for every kind of distribution: the expected number of
+    It is the mean of their probabilities, for any distribution: the expected number of
     hits is a sum over labels, whether these depend on each other or not.
 
     Parameters
@@ -85,7 +85,7 @@ def expected_precision_at_k(dist: object, k: int) -> Floats:
         matrix. Labels that are not listed have the floor of a distribution, and probability 0 in
         a matrix.
     k
-        How many labels.
+        Number of labels.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def expected_precision_at_k(dist: object, k: int) -> Floats:
             "An expected precision needs probabilities between 0 and 1, got "
             f"{low if low < 0 else high:g}. Pass a distribution, or calibrate the scores."
         )
-    labels, first = _find_first(marginals, k)
+    labels, first = _top_k(marginals, k)
     if isinstance(dist, LabelsetDistribution):
         first[labels == NOT_LISTED] = dist._floor
     return np.asarray(first.sum(axis=1) / k)
 
 
-def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
-    """Return the first k labels of each row and their scores, (n, k) each."""
+def _top_k(scores: Any, k: Any) -> tuple[Integers, Floats]:
+    """Labels with the k highest scores of each row, and these scores, (n, k) each."""
     n_samples, n_labels = scores.shape
     read_whole_number(k, "k", most=n_labels)
     if not sparse.issparse(scores):
@@ -128,20 +128,20 @@ def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
 
 
 def _read_scores(scores: object) -> Any:
-    """Return an (n, L) array of numbers, or a CSR array in canonical form."""
+    """Scores as an (n, L) array, or as a CSR array in canonical form."""
     if isinstance(scores, LabelsetDistribution):
         return listed_marginals(scores)
     is_sparse = sparse.issparse(scores)
     if is_sparse:
-        read = sparse.csr_array(scores, dtype=np.float64, copy=True)
-        read.sum_duplicates()
+        values = sparse.csr_array(scores, dtype=np.float64, copy=True)
+        values.sum_duplicates()
     else:
-        read = as_floats(scores, "scores").astype(np.float64, copy=False)
-    if read.ndim != 2 or read.shape[1] == 0:
+        values = as_floats(scores, "scores").astype(np.float64, copy=False)
+    if values.ndim != 2 or values.shape[1] == 0:
         raise InputError(
             "`scores` must be distributions, or numbers of shape (n_samples, n_labels), got shape "
-            f"{read.shape}."
+            f"{values.shape}."
         )
-    if not np.isfinite(read.data if is_sparse else read).all():
+    if not np.isfinite(values.data if is_sparse else values).all():
         raise InputError("`scores` must be finite numbers, got NaN or infinity. Drop such rows.")
-    return read
+    return values

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_PROPOSALS = 64
-"""Most probable valid labelsets that replace a decision that breaks a rule."""
+"""Number of most probable valid labelsets that can replace a decision that breaks a rule."""
 
 Decided = tuple[Labelsets, Floats]
-"""Labelsets (n, L), and by how much their expected accuracy may be below the best, (n,)."""
+"""Labelsets (n, L), and upper bounds of their regret in expected accuracy (gaps), (n,)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,9 +65,9 @@ class Decisions(NamedLabelsets):
     label_names, index
         Those of the distribution; None where it has none.
     gap
-        (n,) by how much, at most, each decision's expected accuracy is below the best possible.
+        (n,) upper bounds of each decision's regret in expected accuracy.
     abstentions
-        What was decided where `decide` may abstain on single labels; None where it may not.
+        Partial labelsets where `decide` may abstain on single labels, else None.
 
     Examples
     --------
@@ -84,12 +84,12 @@ class Decisions(NamedLabelsets):
     abstentions: PartialLabelsets | None = None
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
-        """Return the names of the labels, the gap and the labels left open, a row an instance.
+        """Names of the labels, gap and open labels as a table, a row an instance.
 
         Parameters
         ----------
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
         """
         frame = super().to_frame(sep=sep).assign(gap=self.gap)
         if self.abstentions is not None:
@@ -229,14 +229,14 @@ def decide(
             if open_cost is None
             else _open_uncertain_labels(dense, read_number(open_cost, "open_cost", 0, ends="[)"))
         )
-    labelsets, gap = _keep_to_rules(dist, metric, empty, _decide_with_gaps(dist, metric, empty))
+    labelsets, gap = _replace_invalid(dist, metric, empty, _decide_with_gaps(dist, metric, empty))
     return Decisions(labelsets, dist.label_names, dist.index, gap, abstentions)
 
 
-def _keep_to_rules(
+def _replace_invalid(
     dist: LabelsetDistribution, metric: Metric, empty: float, decided: Decided
 ) -> Decided:
-    """Replace decisions that break a rule by the best of the most probable valid labelsets.
+    """Decisions in which the best of the most probable valid labelsets replaces an invalid one.
 
     Under F1 and Jaccard a labelset that hedges between exclusive labels can be best. Its expected
     accuracy bounds that of every valid one, and so the gap.
@@ -248,10 +248,10 @@ def _keep_to_rules(
     broken = np.flatnonzero(~rules.is_valid(labelsets))
     if not broken.size:
         return decided
-    some = dist[broken]
-    proposals = some.top(min(N_PROPOSALS, 2**dist.n_labels)).labelsets
+    invalid = dist[broken]
+    proposals = invalid.top(min(N_PROPOSALS, 2**dist.n_labels)).labelsets
     guesses = np.concatenate([labelsets[broken, np.newaxis], proposals], axis=1)
-    values = some._expected([metric], guesses, empty)[0].value
+    values = invalid._expected([metric], guesses, empty)[0].value
     values[:, 1:][
         ~rules.is_valid(proposals.reshape(-1, dist.n_labels)).reshape(proposals.shape[:2])
     ] = -np.inf
@@ -263,9 +263,9 @@ def _keep_to_rules(
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:
-    """Leave labels open that would be wrong too often: Hamming is a sum over labels."""
-    found = dist.marginal_bounds()
-    p = found.value
+    """Partial labelsets that leave a label open if its error probability is above the cost."""
+    bounds = dist.marginal_bounds()
+    p = bounds.value
     is_open = np.minimum(p, 1 - p) > open_cost + TIE
     values = np.where(is_open, OPEN, p > 0.5 + TIE).astype(np.int8)
 
@@ -274,12 +274,12 @@ def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> Part
         return loss - np.minimum(np.minimum(p, 1 - p), open_cost)
 
     # The regret of a label is convex in its probability, so largest at an end of the interval.
-    gap = np.maximum(regret(found.low), regret(found.high)).mean(axis=1)
+    gap = np.maximum(regret(bounds.low), regret(bounds.high)).mean(axis=1)
     return PartialLabelsets(values, dist.label_names, dist.index, gap=gap)
 
 
 def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
-    """Decide labels whose probability is on one side of a half under all members."""
+    """Partial labelsets that decide a label if all members have it on one side of 0.5."""
     if not dist._members:
         raise InputError(
             "`skeptical` needs a mixture, whose members can disagree, such as an ensemble of "
@@ -288,32 +288,32 @@ def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
         )
     is_set, is_absent = (np.ones((len(dist), dist.n_labels), dtype=bool) for _ in range(2))
     for member in dist._members:
-        found = member.marginal_bounds()
-        is_set &= found.low > 0.5 + TIE
-        is_absent &= found.high < 0.5 - TIE
+        bounds = member.marginal_bounds()
+        is_set &= bounds.low > 0.5 + TIE
+        is_absent &= bounds.high < 0.5 - TIE
     values = np.where(is_set, 1, np.where(is_absent, 0, OPEN)).astype(np.int8)
     return PartialLabelsets(values, dist.label_names, dist.index)
 
 
 def _decide_with_gaps(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    """Take the optimum that the distribution finds itself, or decide by what it answers."""
+    """Optimum by the distribution's own solver, or else by the rule of the metric."""
     return join_answers(
-        (rows, _decide_by(found, metric, empty)) for rows, found in dist._best(metric, empty)
+        (rows, _decide_by(source, metric, empty)) for rows, source in dist._best(metric, empty)
     )
 
 
-def _decide_by(found: Best, metric: Metric, empty: float) -> Decided:
-    if isinstance(found, Optimum):
-        return found.labelsets, found.gaps
-    if isinstance(found, Support):
-        return _SUPPORT_RULES.get(metric, _decide_by_table)(found, metric, empty)
-    if found.sparse_rows or metric not in RULES:
-        return RULES.get(metric, _refuse)(found, metric, empty)
+def _decide_by(source: Best, metric: Metric, empty: float) -> Decided:
+    if isinstance(source, Optimum):
+        return source.labelsets, source.gaps
+    if isinstance(source, Support):
+        return _SUPPORT_RULES.get(metric, _decide_by_table)(source, metric, empty)
+    if source.sparse_rows or metric not in RULES:
+        return RULES.get(metric, _refuse)(source, metric, empty)
     # In blocks of instances whose work arrays fit.
-    blocks = cut_rows(len(found), 8 * found.n_labels**2, _limits.DECISION_BYTES)
-    decide_block, places = RULES[metric], np.arange(len(found))
-    parts = [(places[rows], decide_block(found[rows], metric, empty)) for rows in blocks]
-    return join_answers(parts) if parts else decide_block(found, metric, empty)
+    blocks = cut_rows(len(source), 8 * source.n_labels**2, _limits.DECISION_BYTES)
+    decide_block, positions = RULES[metric], np.arange(len(source))
+    parts = [(positions[rows], decide_block(source[rows], metric, empty)) for rows in blocks]
+    return join_answers(parts) if parts else decide_block(source, metric, empty)
 
 
 # One rule for each metric.
@@ -332,7 +332,7 @@ def _take_majority(dist: LabelsetDistribution, metric: Metric, empty: float) -> 
 
 
 def _decide_each_label(marginals: Expected) -> Decided:
-    """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
+    """Labels with p > 0.5 and the gap: at most |1 - 2p| at the far end of the interval of p."""
     decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
     regret = np.where(decisions == 1, 1 - 2 * marginals.low, 2 * marginals.high - 1)
     # A tie within rounding is no loss where a probability is exact, also that of a single label.
@@ -357,30 +357,33 @@ def _refuse(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided
 SupportRule = Callable[[Support, Metric, float], Decided]
 
 
-def _decide_by_table(known: Support, metric: Metric, empty: float) -> Decided:
-    """Weigh the table's own gap by its mass; the unseen mass adds up to the metric's range.
+def _decide_by_table(support: Support, metric: Metric, empty: float) -> Decided:
+    """Decision of the table, with a gap that adds the metric's range on the unseen mass.
 
     The two masses may sum to slightly more than one; no gap is wider than the metric's range.
     """
-    decisions, gaps = _decide_with_gaps(known.table, metric, empty)
-    width = metric.range_width(known.table.n_labels, empty=empty)
-    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * width, width)
+    decisions, gaps = _decide_with_gaps(support.table, metric, empty)
+    width = metric.range_width(support.table.n_labels, empty=empty)
+    return decisions, np.minimum(support.seen_mass * gaps + support.unseen_mass * width, width)
 
 
-def _take_best_seen(known: Support, metric: Metric, empty: float) -> Decided:
-    """Take the mode: its gap is the excess probability that one unseen labelset may have."""
-    decisions = known.table.mode()
-    of_decisions = known.seen_mass * np.exp(known.table.log_prob(decisions))
-    return decisions, np.maximum(known.largest_unseen - of_decisions, 0.0)
+def _take_table_mode(support: Support, metric: Metric, empty: float) -> Decided:
+    """Mode of the table; its gap is the largest excess probability of an unseen labelset."""
+    decisions = support.table.mode()
+    mode_probability = support.seen_mass * np.exp(support.table.log_prob(decisions))
+    return decisions, np.maximum(support.largest_unseen - mode_probability, 0.0)
 
 
-def _take_likely_labels(known: Support, metric: Metric, empty: float) -> Decided:
-    """Decide by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
-    assert known.marginals is not None  # which Hamming asks for
-    return _decide_each_label(known.marginals)
+def _take_support_majority(support: Support, metric: Metric, empty: float) -> Decided:
+    """Decision by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
+    assert support.marginals is not None  # which Hamming asks for
+    return _decide_each_label(support.marginals)
 
 
-_SUPPORT_RULES: dict[Metric, SupportRule] = {EXACT: _take_best_seen, HAMMING: _take_likely_labels}
+_SUPPORT_RULES: dict[Metric, SupportRule] = {
+    EXACT: _take_table_mode,
+    HAMMING: _take_support_majority,
+}
 """Metrics that need not allow for the whole range on the unseen mass."""
 
 
@@ -388,15 +391,15 @@ _SUPPORT_RULES: dict[Metric, SupportRule] = {EXACT: _take_best_seen, HAMMING: _t
 
 
 def _choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
-    """Return the best labelsets under F1, (n, L): for each size a choice of the top k."""
+    """Labelsets with the highest expected F1, (n, L): the best of the top k labels over all k."""
     sizes = np.arange(1, dist.n_labels + 1)
-    worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
-    values, chosen = _choose_each_size(_find_sizes(dist), worth)
+    hit_gain = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
+    values, chosen = _choose_each_size(_size_marginals(dist), hit_gain)
     return _best_of_sizes(dist, values, chosen, empty)
 
 
-def _find_sizes(dist: LabelsetDistribution) -> Floats:
-    """Return P(y_j = 1, |y| = s), (n, L, L), or refuse what does not fit into memory."""
+def _size_marginals(dist: LabelsetDistribution) -> Floats:
+    """P(y_j = 1, |y| = s), (n, L, L). Raises TooLargeError if it does not fit into memory."""
     check_size(
         8 * len(dist) * dist.n_labels**2,
         f"P(y_j = 1 and |y| = s) of {len(dist)} instances with {dist.n_labels} labels",
@@ -405,18 +408,18 @@ def _find_sizes(dist: LabelsetDistribution) -> Floats:
     return dist._size_marginals()
 
 
-def _choose_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets]:
-    """Return for each k the largest sum over k labels of their mean worth, and these labels.
+def _choose_each_size(by_size: Floats, hit_gain: Floats) -> tuple[Floats, Labelsets]:
+    """Largest sum of mean gains over k labels for each k, (n, L), and these labels, (n, L, L).
 
-    by_size[i, j, s - 1] is P(y_j = 1, |y| = s), worth[s - 1, k - 1] what a label adds when |y| = s
-    and k are chosen. Sums are (n, L) and labelsets (n, L, L), k - 1 being the middle index.
+    by_size[i, j, s - 1] is P(y_j = 1, |y| = s), hit_gain[s - 1, k - 1] the gain of a true positive
+    when |y| = s and k labels are chosen. The middle index of the labelsets is k - 1.
     """
-    n_labels = worth.shape[0]
-    gains = np.swapaxes(by_size @ worth, 1, 2)  # [instance, k, label]
+    n_labels = hit_gain.shape[0]
+    gains = np.swapaxes(by_size @ hit_gain, 1, 2)  # [instance, k, label]
     keys = -gains
     np.round(keys, 12, out=keys)
     order = np.argsort(keys, axis=2, kind="stable")  # on a tie the lower label
-    del keys  # arrays of this size are most of the memory that a decision takes
+    del keys  # arrays of this size take most of the memory of a decision
     chosen = np.zeros(gains.shape, dtype=np.int8)
     first_k = np.tri(n_labels, dtype=np.int8)
     np.put_along_axis(chosen, order, np.broadcast_to(first_k, gains.shape), axis=2)
@@ -426,12 +429,12 @@ def _choose_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets
 def _best_of_sizes(
     dist: LabelsetDistribution, values: Floats, chosen: Labelsets, empty: float
 ) -> Labelsets:
-    """Return the best of the empty labelset and one labelset of each size, smallest on a tie."""
-    nothing = np.zeros((len(dist), 1, dist.n_labels), dtype=np.int8)
-    of_nothing = empty * np.exp(dist.log_prob(nothing[:, 0]))
-    values = np.column_stack([of_nothing, values])
+    """Best of the empty labelset and one labelset of each size, (n, L); smallest on a tie."""
+    empty_set = np.zeros((len(dist), 1, dist.n_labels), dtype=np.int8)
+    empty_value = empty * np.exp(dist.log_prob(empty_set[:, 0]))
+    values = np.column_stack([empty_value, values])
     size = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-    return np.concatenate([nothing, chosen], axis=1)[np.arange(len(dist)), size]
+    return np.concatenate([empty_set, chosen], axis=1)[np.arange(len(dist)), size]
 
 
 # Jaccard beyond what a dense array holds: a local search, and a bound on the optimum.
@@ -440,25 +443,27 @@ MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
 def _search_jaccard(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
-    """Return good labelsets under Jaccard and how far below the optimum they can be.
+    """Labelsets of high expected Jaccard, (n, L), and their gaps, (n,).
 
-    |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
+    |y or p| is at least max(|y|, |p|), so sums of gains of single labels bound the expected Jaccard
     of every prediction of a size from above. Their maximisers are also good first guesses; the
     best guess is then improved by flipping labels and by exchanging one for another, as long as
     `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
-    by_size = _find_sizes(dist)
-    bounds, optimists = _choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
+    by_size = _size_marginals(dist)
+    bounds, upper_bound_argmax = _choose_each_size(
+        by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes)
+    )
     covariances = dist._covariance_sums()
     if covariances is not None:
         bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), covariances))
     by_marginal = _choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
-    nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
-    singles = np.stack([nothing, dist.mode(), _choose_f1(dist, empty)], axis=1)
+    empty_set = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
+    singles = np.stack([empty_set, dist.mode(), _choose_f1(dist, empty)], axis=1)
     search = _Search(dist, empty)
     search.evaluate(np.arange(len(dist)), singles)
-    search.try_sizes(bounds, np.stack([optimists, by_marginal], axis=2))
+    search.try_sizes(bounds, np.stack([upper_bound_argmax, by_marginal], axis=2))
     bound = bounds.max(axis=1)  # of all but the empty labelset, which was evaluated
     open_rows = np.flatnonzero(bound > search.value + TIE)
     search.flip_while_better(open_rows)
@@ -474,11 +479,11 @@ class _Search:
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
         self.value = np.full(len(dist), -np.inf)  # expected Jaccard of the best
         n_evaluated = _limits.SEARCHED_LABELS // dist.n_labels
-        self.left = np.full(len(dist), n_evaluated)  # labelsets that may still be evaluated
+        self.n_left = np.full(len(dist), n_evaluated)  # labelsets that may still be evaluated
 
     def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
-        """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
-        self.left[rows] -= guesses.shape[1]
+        """Expected Jaccard of (r, g, L) guesses, (r, g); improvements become the best labelsets."""
+        self.n_left[rows] -= guesses.shape[1]
         values = self._dist._take(rows)._expected([JACCARD], guesses, self._empty)[0].value
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
@@ -493,11 +498,11 @@ class _Search:
         Sizes with the highest bound come first, and half of the evaluations are kept for flips.
         """
         order = np.argsort(-bounds, axis=1, kind="stable")
-        least = self.left // 2 + guesses.shape[2]
+        least = self.n_left // 2 + guesses.shape[2]
         for size in order.T:
             may_gain = bounds[np.arange(len(bounds)), size] > self.value + TIE
-            rows = np.flatnonzero(may_gain & (self.left >= least))
-            if not rows.size:  # nor will there be any: bounds fall, values rise
+            rows = np.flatnonzero(may_gain & (self.n_left >= least))
+            if not rows.size:  # nor in later sizes: bounds fall, values rise
                 return
             self.evaluate(rows, guesses[rows, size[rows]])
 
@@ -512,10 +517,9 @@ class _Search:
             rows = rows[self.value[rows] > before]
 
     def exchange_once(self, rows: Indices) -> Indices:
-        """Take each label out in turn and put in the one that then helps most.
+        """Rows improved by an exchange: take each label out in turn, add the best other label.
 
-        Labels without which the labelset is worth most come first. Returns the rows that are
-        better for it.
+        Labels without which the labelset has the highest value come first.
         """
         rows = rows[self._is_affordable(rows)]
         if not rows.size:
@@ -532,25 +536,25 @@ class _Search:
         return rows[self.value[rows] > before]
 
     def _is_affordable(self, rows: Indices) -> Mask:
-        """Return which of the rows may evaluate a labelset and all its flips."""
-        return self.left[rows] > self._dist.n_labels
+        """Whether rows have evaluations left for a labelset and all its flips, (r,)."""
+        return self.n_left[rows] > self._dist.n_labels
 
 
 def _bound_by_covariances(marginals: Floats, covariances: Floats) -> Floats:
-    """Return for each k what the expected Jaccard of k labels is at most, (n, L).
+    """Upper bound on the expected Jaccard of any k labels, for each k, (n, L).
 
     With d missed labels, and c = k + E[d], tp / (k + d) is at most
     tp / c - tp (d - E[d]) / c**2 + ((d - E[d]) / c)**2. The mean of the last two is a sum of
     covariances, at most that of the `covariances` of the labels left out, over c**2.
     """
     k = np.arange(1, marginals.shape[1] + 1)
-    most_hit = np.cumsum(-np.sort(-marginals, axis=1), axis=1)
-    least = k + marginals.sum(axis=1, keepdims=True) - most_hit  # what c can be
-    c = least[:, :, np.newaxis]
-    worth = marginals[:, np.newaxis] / c - covariances[:, np.newaxis] / c**2
-    best = np.cumsum(-np.sort(-worth, axis=2), axis=2)
-    chosen = np.take_along_axis(best, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
-    return chosen + covariances.sum(axis=1, keepdims=True) / least**2
+    max_hits = np.cumsum(-np.sort(-marginals, axis=1), axis=1)
+    min_c = k + marginals.sum(axis=1, keepdims=True) - max_hits
+    c = min_c[:, :, np.newaxis]
+    gains = marginals[:, np.newaxis] / c - covariances[:, np.newaxis] / c**2
+    largest_sums = np.cumsum(-np.sort(-gains, axis=2), axis=2)
+    chosen = np.take_along_axis(largest_sums, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
+    return chosen + covariances.sum(axis=1, keepdims=True) / min_c**2
 
 
 RULES: dict[Metric, Rule] = {
@@ -559,4 +563,4 @@ RULES: dict[Metric, Rule] = {
     F1: _choose_by_size,
     JACCARD: _search_jaccard,
 }
-"""The rule for each metric, where the distribution finds no optimum itself."""
+"""Rule of each metric, for distributions without a solver of their own."""

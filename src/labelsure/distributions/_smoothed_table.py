@@ -18,7 +18,7 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import code_keys
-from labelsure.labelsets.label_names import refuse_other_labels
+from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import align_rows
 from labelsure.labelsets.weighted import WeightedLabelsets, order_by_weight
 from labelsure.metrics.registry import Metric
@@ -61,7 +61,7 @@ class SmoothedTable(LabelsetDistribution):
                 f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
                 "labels."
             )
-        refuse_other_labels(
+        check_same_labels(
             rest.label_names, rest.n_labels, table.label_names, table.n_labels, "the first part"
         )
         order = align_rows(rest.index, table.index, name="rest", beside="the first part")

@@ -26,8 +26,8 @@ from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation.score_table import LOG_FREQUENCY, MIX, ScoreTable
 from labelsure.labelsets.codes import row_keys
-from labelsure.labelsets.label_names import refuse_other_labels
-from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.label_names import check_same_labels
+from labelsure.labelsets.names import ParsedLabelsets
 from labelsure.labelsets.sparse import is_sparse, make_sparse, sparse_ones
 from labelsure.metrics.clusters import sum_by_cluster
 from labelsure.metrics.registry import Metric
@@ -219,7 +219,7 @@ class LabelsetFrequencies:
             return Y_train
         names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
         sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
-        given = GivenLabelsets.read(Y_train, "Y_train")
+        given = ParsedLabelsets.read(Y_train, "Y_train")
         rows = given.to_rows(names, beside="the distribution", sparse=sparse)
         if rows.shape[0] == 0:
             raise InputError("`Y_train` must hold at least one labelset, got none. Leave it out.")
@@ -249,5 +249,5 @@ class LabelsetFrequencies:
             )
         known, n_known = self.label_names, self.rows.shape[1]
         names, n_labels = table.label_names, table.decisions.shape[1]
-        refuse_other_labels(names, n_labels, known, n_known, "the training data")
+        check_same_labels(names, n_labels, known, n_known, "the training data")
         return table.with_columns({LOG_FREQUENCY: self.log_frequencies(table.decisions)})

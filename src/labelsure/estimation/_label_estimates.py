@@ -42,7 +42,7 @@ from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import DRAWN, Estimate
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.label_names import refuse_other_labels, show_names
+from labelsure.labelsets.label_names import check_same_labels, show_names
 from labelsure.metrics.clusters import design_effect, sum_by_cluster
 from labelsure.metrics.registry import check_level
 
@@ -499,5 +499,5 @@ def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -
     if len(dist) == 0:
         raise InputError("A batch must hold at least one row, got none.")
     known, n_known = calibration.label_names, len(calibration.frequencies)
-    refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
+    check_same_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
     return calibration

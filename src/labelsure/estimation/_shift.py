@@ -188,7 +188,7 @@ def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]
 
     The distance is Mahalanobis' between the means of columns and their squares, with a ridge
     (Hotelling's statistic). A random part of all rows is as far from the rest as chance takes it:
-    what is beyond the mean of such distances is due to the shift. Two normal populations at a
+    what is beyond the mean of such error_bars is due to the shift. Two normal populations at a
     distance d are separated with an AUC of Phi(d / sqrt 2).
     """
     n, n_all = len(batch), len(reference) + len(batch)
@@ -204,9 +204,9 @@ def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]
     for column in is_part.T[1:]:
         column[rng.permutation(n_all)[:n]] = 1
     # The batch's mean is a part (N - n) / N of the way from the rest's to the common one, 0.
-    distances = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
-    p_value = float((distances >= distances[0] * (1 - 1e-9)).mean())
-    squared = max(0.0, float(distances[0] - distances[1:].mean()))
+    error_bars = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
+    p_value = float((error_bars >= error_bars[0] * (1 - 1e-9)).mean())
+    squared = max(0.0, float(error_bars[0] - error_bars[1:].mean()))
     return float(ndtr((squared / 2) ** 0.5)), p_value
 
 
@@ -275,12 +275,12 @@ def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> 
     """Return means and distance of each column, what moved most first."""
     import pandas as pd
 
-    distances = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
+    error_bars = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
     table = pd.DataFrame(
         {
             "reference": reference.mean(axis=0),
             "batch": batch.mean(axis=0),
-            "distance": distances,
+            "distance": error_bars,
         },
         index=pd.Index(names, name="column"),
     )

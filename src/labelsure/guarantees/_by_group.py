@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.notebook import ShownBySentence
+from labelsure._runtime.notebook import SentenceMixin
 from labelsure._runtime.typing import FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError, warn
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Part = TypeVar("Part", bound="AcceptPolicy | LabelsetRegion")
 
 
-class ByGroup(ShownBySentence, Savable, BaseEstimator, Generic[Part]):  # type: ignore[misc]
+class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ignore[misc]
     """A policy, or a region, for each group of rows, such as a language.
 
     Each group has a threshold of its own, and what is stated holds in each group by itself: for a

@@ -15,7 +15,7 @@ from labelsure._runtime.typing import Floats, Integers, Labelsets, LabelsetsLike
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.label_names import refuse_other_labels
+from labelsure.labelsets.label_names import check_same_labels
 from labelsure.metrics.registry import Metric, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
 
@@ -112,7 +112,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         dist = with_dense_rows(check_distribution(dist))
-        refuse_other_labels(
+        check_same_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "these thresholds"
         )
         if self.k_ is not None:

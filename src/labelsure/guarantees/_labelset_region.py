@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
-from labelsure._runtime.notebook import ShownBySentence
+from labelsure._runtime.notebook import SentenceMixin
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
@@ -24,8 +24,8 @@ from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import with_dense_rows
 from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
-from labelsure.labelsets.label_names import refuse_other_labels
-from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.label_names import check_same_labels
+from labelsure.labelsets.names import ParsedLabelsets
 from labelsure.labelsets.reading import OPEN
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.clusters import first_rows, read_clusters
@@ -353,7 +353,7 @@ def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
     return SmoothedTable(votes, rest, share)
 
 
-class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
+class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     """Conformal prediction sets: labels that are certain and possible, with a stated coverage.
 
     With a `coverage`, labels are closed (certain or ruled out) where they can be, so that with at
@@ -455,7 +455,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             raise InputError("A region needs at least one labelled row, got none.")
         label_names = source.label_names
         if label_names is None and not isinstance(Y_true, np.ndarray):
-            label_names = GivenLabelsets.read(Y_true, "Y_true").label_names
+            label_names = ParsedLabelsets.read(Y_true, "Y_true").label_names
         codes = np.arange(len(source))
         if clusters is not None:
             codes = read_clusters(clusters, source.index, len(source), "the distribution")
@@ -491,7 +491,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _read_new(self, dist: LabelsetDistribution, coverage: float | None) -> LabelsetDistribution:
         """Distributions of the labels that it was fitted to."""
         source = self._source(dist)
-        refuse_other_labels(
+        check_same_labels(
             source.label_names,
             source.n_labels,
             self.label_names_,

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
-from labelsure._runtime.notebook import ColumnResult, ShownBySentence, count, make_html
+from labelsure._runtime.notebook import ColumnResult, SentenceMixin, count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats, Indices, Integers, Mask
 from labelsure.errors import InputError, warn
@@ -227,7 +227,7 @@ class TargetWarning(UserWarning):
     """
 
 
-class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
+class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score reaches a threshold, with an accuracy guarantee.
 
     With a `target`, the policy chooses the lowest threshold that passes a test: with probability at

@@ -1,9 +1,9 @@
-"""What other systems say of an instance: answers that are votes, and scores by label.
+"""Answers of other systems, parsed: votes, and scores by label.
 
-One reader for memory and files. A *cell* is what is said of one instance, as JSON text or as what
-it holds: a list of answers, each a list of labels; or scores by label, also as pairs
-``{"label": ..., "score": ...}``. Answers that are no vote are counted in `OddAnswers`, never
-dropped in silence: null, text that is no list (refusals), and names that are no label.
+Memory and files share it. A *cell* is the output for one instance, as JSON text or decoded: a list
+of answers, each a list of labels; or scores by label, also as pairs ``{"label": ..., "score":
+...}``. Answers that are no vote are counted in `OddAnswers`, never dropped silently: null, text
+that is no list (refusals), and names that are no label.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = ("refuse", "drop", "keep")
-"""What to do with names that are no label."""
+"""Ways to handle names that are no label."""
 
 LABEL, SCORE, LABELS, SCORES, WEIGHT = "label", "score", "labels", "scores", "weight"
 YES_AND_NO = {"yes", "no"}
 
 
 def parse_cell(value: object) -> Any:
-    """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
+    """Cell as lists and dictionaries; JSON text is decoded."""
     if isinstance(value, np.ndarray):
         return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
@@ -48,7 +48,7 @@ def parse_cell(value: object) -> Any:
 
 
 def show_value(value: object) -> str:
-    """Return a value as messages show it, not too long."""
+    """Value as text for messages, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -57,7 +57,7 @@ def show_value(value: object) -> str:
 
 
 def find_pairs(value: object) -> list[tuple[str, object]] | None:
-    """Return labels with their scores, None where a cell is no such thing."""
+    """Pairs of label and score; None where a cell has none. Raises ValueError for a bad pair."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # as for a batch of one text
     if isinstance(value, dict):
@@ -75,7 +75,10 @@ def find_pairs(value: object) -> list[tuple[str, object]] | None:
 
 
 def pair_lists(labels: object, scores: object) -> list[tuple[str, object]]:
-    """Return labels with their scores from two lists, as zero-shot pipelines print them."""
+    """Pairs of label and score from two lists, the output of zero-shot pipelines.
+
+    Raises ValueError unless both are lists of one length.
+    """
     labels, scores = parse_cell(labels), parse_cell(scores)
     if not isinstance(labels, list) or not isinstance(scores, list):
         raise ValueError(
@@ -89,34 +92,37 @@ def pair_lists(labels: object, scores: object) -> list[tuple[str, object]]:
 def scores_by_name(
     pairs: list[tuple[str, object]], label_names: Sequence[str], missing: float | None = None
 ) -> Floats:
-    """Return the scores in the order of the labels; labels without one have `missing`."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Scores in the order of the labels, (L,); labels without one have `missing`.
+
+    Raises ValueError for a label that is unknown, repeated, or has no score.
+    """
+    score_of = dict(pairs)
+    if len(score_of) < len(pairs):
         raise ValueError("a label has two scores")
-    unknown = next((label for label in found if label not in label_names), None)
+    unknown = next((label for label in score_of if label not in label_names), None)
     if unknown is not None:
         raise ValueError(f"the label {unknown!r} is unknown to the model")
-    absent = next((label for label in label_names if label not in found), None)
+    absent = next((label for label in label_names if label not in score_of), None)
     if absent is not None and missing is None:
         raise ValueError(
             f"the label {absent!r} has no score; print the scores of all labels, e.g. by "
             "top_k=None, or give absent labels a probability by `floor`; in files `sparse` says "
             "that rows list some of them"
         )
-    return np.array([read_score(found.get(label, missing), label) for label in label_names])
+    return np.array([read_score(score_of.get(label, missing), label) for label in label_names])
 
 
 def read_score(score: object, label: str) -> float:
-    """Return a score as a number, or raise a ValueError; the label is for the message."""
+    """Score as a number. Raises ValueError with the label for anything else."""
     if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
         raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
     return float(score)
 
 
 def are_scores(source: Any) -> bool:
-    """Whether there is a list of cells with scores by label, not an array or a table."""
+    """Whether the source is a list of cells with scores by label, not an array or a table."""
     source = as_table(source)
-    if hasattr(source, "columns"):  # which records become, with gaps where labels are missing
+    if hasattr(source, "columns"):  # records as a table, NaN where labels are missing
         return any(column.dtype == object or column.isna().any() for _, column in source.items())
     if not (isinstance(source, (list, tuple)) or _is_object(source)):
         return False
@@ -134,7 +140,7 @@ def read_scores(
     in_logs: bool = False,
     missing: float | None = None,
 ) -> pd.DataFrame:
-    """Return scores with a column for each label: those of the first cell, if nobody says which."""
+    """Scores with a column for each label, by default for the labels of the first cell."""
     import pandas as pd
 
     names = None if label_names is None else [str(label) for label in label_names]
@@ -159,12 +165,12 @@ def read_scores(
             rows.append(scores_by_name(pairs, names, missing))
         except ValueError as error:
             reasons[i] = str(error)
-    _raise(reasons, name)
+    _raise_if_any(reasons, name)
     return pd.DataFrame(rows, index_of(cells), names)
 
 
 def _normalise(score: object, in_logs: bool) -> Any:
-    """Return the share of "yes" where a label has the probabilities of both words."""
+    """Probability of "yes" where a label has those of both words; other scores unchanged."""
     if not isinstance(score, dict) or set(map(str.lower, score)) != YES_AND_NO:
         return score
     yes, no = (read_score(score[word], word) for word in sorted(score, reverse=True))
@@ -183,13 +189,13 @@ class OddAnswers:
     n_null
         Answers that are null: votes not cast.
     n_unparsed
-        Answers that are no list of labels, such as refusals and free text: likewise.
+        Answers that are no list of labels, such as refusals and free text: votes not cast.
     n_empty
         Answers that list no label, which are votes for the empty labelset.
     n_unknown
         Answers with a name that is no label.
     words
-        Such names.
+        The names that are no label.
     """
 
     n_null: int = 0
@@ -208,21 +214,21 @@ class OddAnswers:
         )
 
     def __str__(self) -> str:
-        """Say what was left out; nothing where that was nothing."""
+        """Summary of the answers that were left out; empty if there are none."""
         if not self.n_null + self.n_unparsed + self.n_unknown:
             return ""
-        said = {
+        counts = {
             "null: not counted as a vote.": self.n_null,
             "that cannot be parsed as a list of labels: not counted as a vote.": self.n_unparsed,
             "with words that are no label of the model, which are left out: "
             f"{list_some(self.words)}.": self.n_unknown,
             "empty: a vote for no label.": self.n_empty,
         }
-        return " ".join(f"{count(n, 'answer')} {what}" for what, n in said.items() if n)
+        return " ".join(f"{count(n, 'answer')} {reason}" for reason, n in counts.items() if n)
 
 
 Vote = tuple[list[Any], float]
-"""One answer: names of labels or zeros and ones, and its weight."""
+"""Labels of an answer, as names or zeros and ones, and its weight."""
 
 
 def _are_bits(labels: list[object]) -> bool:
@@ -231,14 +237,14 @@ def _are_bits(labels: list[object]) -> bool:
 
 
 def parse_answers(value: object) -> tuple[list[Vote], OddAnswers]:
-    """Return the votes of one instance, and what of its answers is none."""
+    """Votes of one instance, and counts of other answers. Raises ValueError if it has no vote."""
     answers = parse_cell(value)
     if not isinstance(answers, list):
         raise ValueError(f"it must have a list of answers, got {show_value(value)}")
     votes: list[Vote] = []
     n_null = n_unparsed = 0
-    for given in answers:
-        answer, weight = parse_cell(given), 1.0
+    for entry in answers:
+        answer, weight = parse_cell(entry), 1.0
         if isinstance(answer, dict):
             weight = answer.get(WEIGHT, 1.0)
             answer = parse_cell(answer.get(LABELS))
@@ -260,25 +266,25 @@ def parse_answers(value: object) -> tuple[list[Vote], OddAnswers]:
     return votes, OddAnswers(n_null, n_unparsed, sum(not labels for labels, _ in votes))
 
 
-def read_cell_of_votes(
+def read_votes_of_cell(
     value: object, label_names: Sequence[str], unknown: str = "drop"
 ) -> tuple[Labelsets, Floats, OddAnswers]:
-    """Return the votes of one instance as rows, their weights, and what is no vote."""
+    """Votes of one instance as rows, (m, L), their weights, and counts of odd answers."""
     votes, odd = parse_answers(value)
-    places = {label: j for j, label in enumerate(label_names)}
-    rows = np.zeros((len(votes), len(places)), dtype=np.int8)
+    positions = {label: j for j, label in enumerate(label_names)}
+    rows = np.zeros((len(votes), len(positions)), dtype=np.int8)
     for row, (labels, _) in zip(rows, votes, strict=True):
         if _are_bits(labels):
-            if len(labels) != len(places) or not set(labels) <= {0, 1}:
+            if len(labels) != len(positions) or not set(labels) <= {0, 1}:
                 raise ValueError(
-                    f"an answer of numbers must have {len(places)} zeros and ones, got "
+                    f"an answer of numbers must have {len(positions)} zeros and ones, got "
                     f"{show_value(labels)}"
                 )
             row[:] = labels
             continue
         named = [str(label).strip() for label in labels]
-        row[[places[name] for name in named if name in places]] = 1
-        others = tuple(name for name in named if name not in places)
+        row[[positions[name] for name in named if name in positions]] = 1
+        others = tuple(name for name in named if name not in positions)
         if others and unknown == "refuse":
             raise ValueError(f"the label {others[0]!r} of an answer is unknown to the model")
         odd += OddAnswers(n_unknown=bool(others), words=others)
@@ -286,15 +292,15 @@ def read_cell_of_votes(
 
 
 def names_in_answers(cells: Iterable[object]) -> tuple[str, ...]:
-    """Return all names that answers list, sorted; cells that cannot be read are left for later."""
-    found: set[str] = set()
+    """All names in answers, sorted; cells that cannot be read are skipped."""
+    names: set[str] = set()
     for cell in cells:
         try:
             votes, _ = parse_answers(cell)
         except ValueError:
             continue
-        found.update(str(x).strip() for labels, _ in votes if not _are_bits(labels) for x in labels)
-    return tuple(sorted(found))
+        names.update(str(x).strip() for labels, _ in votes if not _are_bits(labels) for x in labels)
+    return tuple(sorted(names))
 
 
 def are_answers(samples: object) -> bool:
@@ -325,7 +331,7 @@ def _is_cell(row: object) -> bool:
 def read_answers(
     samples: object, label_names: Names, unknown: str
 ) -> tuple[Labelsets, Floats, Indices, LabelNames]:
-    """Return all votes as rows, their weights, whose they are, and the labels."""
+    """Votes as rows, (m, L), their weights and instances, (m,), and the label names."""
     if unknown not in UNKNOWN:
         raise unknown_name("`unknown`", unknown, UNKNOWN)
     cells = list(as_table(samples))
@@ -341,21 +347,21 @@ def read_answers(
     rows, weights, sizes = [np.zeros((0, len(names)), np.int8)], [np.empty(0)], []
     for i, cell in enumerate(cells):
         try:
-            found, weight, others = read_cell_of_votes(cell, names, unknown)
+            votes, weight, others = read_votes_of_cell(cell, names, unknown)
         except ValueError as error:
             reasons[i] = str(error)
             continue
-        rows.append(found)
+        rows.append(votes)
         weights.append(weight)
         sizes.append(len(weight))
         odd += others
-    _raise(reasons, "samples")
+    _raise_if_any(reasons, "samples")
     if str(odd):
         warn(str(odd), UnseenValuesWarning)
     instance = np.repeat(np.arange(len(cells)), sizes)
     return np.concatenate(rows), np.concatenate(weights), instance, names
 
 
-def _raise(reasons: dict[object, str], name: str) -> None:
+def _raise_if_any(reasons: dict[object, str], name: str) -> None:
     if reasons:
         raise RowsError(reasons, f"`{name}`")

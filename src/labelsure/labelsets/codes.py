@@ -19,7 +19,7 @@ MAX_INTEGER_LABELS = 63
 
 
 def codes_of(rows: Labelsets) -> NDArray[np.generic]:
-    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+    """Code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def codes_of(rows: Labelsets) -> NDArray[np.generic]:
 
 
 def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
-    """Return the labelsets of `codes` as an (n, L) array: the inverse of `codes_of`.
+    """Labelsets of `codes`, (n, L): the inverse of `codes_of`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
 
 
 def code_keys(Y: Labelsets) -> NDArray[np.generic]:
-    """Return one key for each row that sorts and compares like its code, at any L."""
+    """Key of each row, (n,), that sorts and compares like its code, at any L."""
     if Y.shape[1] <= MAX_INTEGER_LABELS:
         return codes_of(Y)
     highest_first = np.ascontiguousarray(codes_of(Y)[:, ::-1])
@@ -57,7 +57,7 @@ def code_keys(Y: Labelsets) -> NDArray[np.generic]:
 
 
 def key_sparse_rows(Y: Labelsets) -> NDArray[np.generic]:
-    """Return one key for each row that sorts like its code: its labels, the last one first."""
+    """Key of each sparse row, (n,), that sorts like its code: its labels, the last one first."""
     starts: Any = Y.indptr  # type: ignore[attr-defined]
     labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
     keys = np.empty(Y.shape[0], dtype=object)
@@ -67,22 +67,22 @@ def key_sparse_rows(Y: Labelsets) -> NDArray[np.generic]:
 
 
 def row_keys(Y: Labelsets) -> NDArray[np.generic]:
-    """Return one key for each row that sorts and compares like its code, in either form."""
+    """Key of each row, dense or sparse, (n,), that sorts and compares like its code."""
     return key_sparse_rows(Y) if is_sparse(Y) else code_keys(Y)
 
 
 def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
-    """Fill (m, k, L) rows, each from its `n_filled` on, with the lowest codes not there yet."""
+    """Fill (m, k, L) rows in place, each from its `n_filled` on, with the lowest missing codes."""
     n_rows, n_labels = rows.shape[1:]
-    n_bits = max(1, (n_rows - 1).bit_length())  # so many codes leave enough that are not there
+    n_bits = max(1, (n_rows - 1).bit_length())  # 2**n_bits codes contain enough missing ones
     bits = np.arange(n_bits)
-    for n_known in np.unique(n_filled[n_filled < n_rows]).tolist():
-        mine = np.flatnonzero(n_filled == n_known)
-        known = rows[mine, :n_known]
-        owner, place = np.nonzero(~known[:, :, n_bits:].any(axis=2))
-        is_known = np.zeros((len(mine), 2**n_bits), dtype=bool)
-        is_known[owner, known[owner, place, :n_bits] @ (1 << bits)] = True
-        codes = np.argsort(is_known, axis=1, kind="stable")[:, : n_rows - n_known]
+    for n_present in np.unique(n_filled[n_filled < n_rows]).tolist():
+        indices = np.flatnonzero(n_filled == n_present)
+        present = rows[indices, :n_present]
+        row, rank = np.nonzero(~present[:, :, n_bits:].any(axis=2))
+        is_present = np.zeros((len(indices), 2**n_bits), dtype=bool)
+        is_present[row, present[row, rank, :n_bits] @ (1 << bits)] = True
+        codes = np.argsort(is_present, axis=1, kind="stable")[:, : n_rows - n_present]
         missing = np.zeros((*codes.shape, n_labels), dtype=np.int8)
         missing[:, :, :n_bits] = codes[:, :, np.newaxis] >> bits & 1
-        rows[mine, n_known:] = missing
+        rows[indices, n_present:] = missing

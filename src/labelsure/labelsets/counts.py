@@ -12,7 +12,7 @@ from labelsure.labelsets.sparse import is_sparse, make_sparse
 
 
 def count_labels(Y: Labelsets) -> Integers:
-    """Return how many labels each labelset has, (n,).
+    """Number of labels of each labelset, (n,).
 
     Examples
     --------
@@ -25,7 +25,7 @@ def count_labels(Y: Labelsets) -> Integers:
 
 
 def count_shared(first: Labelsets, second: Labelsets) -> Integers:
-    """Return how many labels two labelsets have in common, row by row, (n,).
+    """Number of labels that two labelsets have in common, row by row, (n,).
 
     Examples
     --------
@@ -40,7 +40,7 @@ def count_shared(first: Labelsets, second: Labelsets) -> Integers:
 
 
 def differing_rows(first: Labelsets, second: Labelsets) -> Mask:
-    """Say of each row whether two labelsets differ, (n,)."""
+    """Whether two labelsets differ, row by row, (n,)."""
     if not is_sparse(first) and not is_sparse(second):
         return (first != second).any(axis=1)
     shared = count_shared(first, second)
@@ -48,14 +48,14 @@ def differing_rows(first: Labelsets, second: Labelsets) -> Mask:
 
 
 def no_labels(Y: Labelsets) -> Labelsets:
-    """Return as many empty labelsets as there are rows, in the same form."""
+    """Empty labelsets, one for each row, in the same form."""
     if is_sparse(Y):
         return csr_array(Y.shape, dtype=np.int8)
     return np.zeros_like(Y)
 
 
 def stack_rows(parts: Sequence[Labelsets]) -> Labelsets:
-    """Put the rows of several labelsets below each other, sparse if one of them is."""
+    """Rows of several labelsets below each other, sparse if one of them is."""
     if not any(is_sparse(part) for part in parts):
         return np.concatenate(parts)
     return make_sparse(vstack([make_sparse(part) for part in parts], format="csr"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def count_rows(values: object) -> int:
-    """Return the number of instances of an array, table, sparse matrix or list."""
+    """Number of instances of an array, table, sparse matrix or list."""
     if hasattr(values, "__len__") and not hasattr(values, "shape"):
         return len(values)
     table = values if hasattr(values, "shape") else np.asarray(values)
@@ -23,7 +23,7 @@ def count_rows(values: object) -> int:
 
 
 def take_rows(values: Any, rows: Any) -> Any:
-    """Return instances by position, in the form that they have.
+    """Instances by position, in the type of the input.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def take_rows(values: Any, rows: Any) -> Any:
 
 
 def count_axes(values: Any) -> int:
-    """Return how many axes an array has, 2 for lists of different lengths."""
+    """Number of axes of an array; 2 for lists of different lengths."""
     try:
         return np.ndim(values)
     except ValueError:
@@ -48,9 +48,9 @@ def count_axes(values: Any) -> int:
 
 
 def refuse_masked(values: object, name: str) -> None:
-    """Refuse a masked array, or a list of them, of which something is masked.
+    """Raise InputError for a masked array, or a list of them, with a masked value.
 
-    NumPy forgets the mask when such an array becomes a plain one.
+    NumPy drops the mask when such an array becomes a plain one.
     """
     for part in values if isinstance(values, (list, tuple)) else [values]:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
@@ -61,26 +61,26 @@ def refuse_masked(values: object, name: str) -> None:
 
 
 class NamedArray(np.ndarray):
-    """Zeros and ones that keep the names of their columns as long as only rows are taken."""
+    """Zeros and ones that keep the names of their columns when rows are selected."""
 
     label_names: tuple[str, ...] | None = None
 
     def __getitem__(self, key: Any) -> Any:
-        some = super().__getitem__(key)
+        selected = super().__getitem__(key)
         others = key[1:] if isinstance(key, tuple) else ()
         all_columns = all(
             part is Ellipsis or (isinstance(part, slice) and part == slice(None)) for part in others
         )
-        if all_columns and isinstance(some, NamedArray) and some.ndim == self.ndim:
-            some.label_names = self.label_names
-        return some
+        if all_columns and isinstance(selected, NamedArray) and selected.ndim == self.ndim:
+            selected.label_names = self.label_names
+        return selected
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
 
 
 def name_columns(Y: Labelsets, label_names: tuple[str, ...] | None) -> Labelsets:
-    """Return the array with the names of its columns; sparse labelsets have no place for them."""
+    """Array with the names of its columns; sparse labelsets are returned without names."""
     if is_sparse(Y):
         return Y
     named = np.asarray(Y).view(NamedArray)
@@ -89,9 +89,9 @@ def name_columns(Y: Labelsets, label_names: tuple[str, ...] | None) -> Labelsets
 
 
 def as_table(source: Any) -> Any:
-    """Return a table of another library as a DataFrame or a Series; anything else as it is.
+    """DataFrame or Series of a table of another library; anything else unchanged.
 
-    Polars, PyArrow, DuckDB and others hand out their columns by the Arrow PyCapsule interface.
+    Polars, PyArrow, DuckDB and others export their columns by the Arrow PyCapsule interface.
     """
     if isinstance(source, NamedArray) and source.label_names is not None:
         import pandas as pd
@@ -114,12 +114,12 @@ def as_table(source: Any) -> Any:
 
 
 def names_in(Y: LabelsetsLike) -> list[str] | None:
-    """Return the column names of a table, None for anything else."""
+    """Column names of a table, None for anything else."""
     columns = getattr(Y, "column_names", getattr(Y, "columns", None))  # PyArrow's, all others'
     return None if columns is None else [str(column) for column in columns]
 
 
 def index_of(source: object) -> pd.Index | None:
-    """Return the index of a DataFrame or Series, None for anything else."""
+    """Index of a DataFrame or Series, None for anything else."""
     index: pd.Index | None = getattr(source, "index", None)
     return index if hasattr(index, "get_indexer") else None  # a list has a method of this name

@@ -1,4 +1,4 @@
-"""Names and order of labels: validation, and how they are shown."""
+"""Names and order of labels: validation and display."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from labelsure._runtime.typing import Indices, LabelNames, Names
 from labelsure.errors import InputError
 
 MAX_WRITTEN_NAMES = 10_000
-"""More labels than this are shown by the first and the last, and have one entry of classes."""
+"""Number of labels up to which all names are shown, and each label has an entry in `classes_`."""
 
 
 def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
-    """Return `n_labels` distinct names as strings; None where labels have no names.
+    """Label names as distinct strings; None where labels have no names.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
 
 
 def show_names(label_names: Sequence[str] | None, labels: int | Iterable[int]) -> list[str]:
-    """Return the names of the first labels, or of given ones; y0, y1, ... where there are none.
+    """Names of the first labels, or of some; y0, y1, ... for labels without names.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def show_names(label_names: Sequence[str] | None, labels: int | Iterable[int]) -
 
 
 def abbreviate_names(label_names: Sequence[str] | None, n_labels: int) -> list[str]:
-    """Return all names; of very many labels the first and the last.
+    """All names; of very many labels the first and the last.
 
     Examples
     --------
@@ -64,23 +64,23 @@ def abbreviate_names(label_names: Sequence[str] | None, n_labels: int) -> list[s
     return [first, "...", last]
 
 
-def refuse_other_labels(
-    label_names: LabelNames, n_labels: int, known: LabelNames, n_known: int, beside: str
+def check_same_labels(
+    label_names: LabelNames, n_labels: int, expected: LabelNames, n_expected: int, beside: str
 ) -> None:
-    """Refuse a distribution with another number of labels, or other names where both have some."""
-    if n_labels != n_known:
-        raise InputError(f"`dist` must have the {n_known} labels of {beside}, got {n_labels}.")
-    if label_names is None or known is None or label_names == known:
+    """Raise InputError for another number of labels, or other names where both sides have names."""
+    if n_labels != n_expected:
+        raise InputError(f"`dist` must have the {n_expected} labels of {beside}, got {n_labels}.")
+    if label_names is None or expected is None or label_names == expected:
         return
-    place = next(j for j, name in enumerate(known) if label_names[j] != name)
+    column = next(j for j, name in enumerate(expected) if label_names[j] != name)
     raise InputError(
-        f"`dist` must have the labels of {beside} in their order, got {label_names[place]!r} "
-        f"instead of {known[place]!r} in column {place}."
+        f"`dist` must have the labels of {beside} in their order, got {label_names[column]!r} "
+        f"instead of {expected[column]!r} in column {column}."
     )
 
 
 def check_label_order(order: object, n_labels: int | None = None, *, name: str) -> Indices:
-    """Return an order of the labels as an array, or say what is wrong with it.
+    """Order of the labels as an array, (L,). Raises InputError unless it is a permutation.
 
     Examples
     --------

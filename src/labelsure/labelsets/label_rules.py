@@ -22,7 +22,7 @@ from labelsure._runtime.typing import Labelsets, Mask
 from labelsure.labelsets.sparse import is_sparse, make_sparse
 
 MAX_PARTIAL = 16
-"""Unfinished labelsets that may be listed, as a multiple of the valid labelsets wanted at most."""
+"""Limit of partial labelsets in an enumeration, as a multiple of the limit of valid labelsets."""
 
 
 class Group(NamedTuple):
@@ -152,12 +152,12 @@ class LabelRules:
         return np.asarray((self.implied @ csr_array(direct) @ self.implied.T).toarray() > 0)
 
     def close(self, Y: Labelsets) -> Labelsets:
-        """Labelsets with all ancestors of their labels."""
+        """Labelsets with all ancestors of their labels added."""
         closed = ((csr_array(Y, dtype=np.int32) @ self.implied) > 0).astype(np.int8)
         return make_sparse(closed) if is_sparse(Y) else closed.toarray()
 
     def breaches(self, Y: Labelsets) -> Iterator[Breach]:
-        """Rules that some labelsets break, and the rows that do."""
+        """Yield the rules that some labelsets break, and the rows that break them."""
         columns = csc_array(Y, dtype=np.int32)
         children, parents = np.array(self.edges, dtype=np.intp).reshape(-1, 2).T
         broken = csc_array(columns[:, children] > columns[:, parents])

@@ -20,7 +20,7 @@ from labelsure.labelsets.sparse import is_sparse, sparse_ones
 def to_names(
     Y: ArrayLike, label_names: Sequence[str] | None = None, sep: str | None = None
 ) -> list[Any]:
-    """Return the names of the labels that are set, as `labelsure.read_labelsets` reads them.
+    """Names of the labels that are set, in a form that `labelsure.read_labelsets` reads.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def to_names(
     label_names
         One for each column; None writes y0, y1, ...
     sep
-        What stands between the names in a text; None for tuples of names.
+        Separator between the names in a text; None for tuples of names.
 
     Examples
     --------
@@ -45,19 +45,19 @@ def to_names(
 def name_rows(rows: NDArray[Any], names: LabelNames, sep: str | None = None) -> list[Any]:
     """Names of the labels that are set in checked rows."""
     named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
-    found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
-    return found if sep is None else [sep.join(labels) for labels in found]
+    tuples = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+    return tuples if sep is None else [sep.join(labels) for labels in tuples]
 
 
 def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets:
-    """Return lists of label indices as sparse rows, which cost no more than what is listed.
+    """Sparse rows from lists of label indices, at the cost of the listed labels alone.
 
     Parameters
     ----------
     labelsets
         For each instance the indices of its labels, from 0, in any order.
     n_labels
-        How many labels there are.
+        Number of labels, L.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets
 
 
 def to_indices(Y: ArrayLike) -> list[list[int]]:
-    """Return the indices of the labels that are set, one list for each row.
+    """Indices of the labels that are set, one list for each row.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def to_indices(Y: ArrayLike) -> list[list[int]]:
 
 
 def to_text(Y: Labelsets) -> list[str]:
-    """Return each labelset as a text: a digit for each label, or the indices of sparse rows.
+    """Text of each labelset: a digit for each label, or the indices of sparse rows.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Input validation and alignment of labelsets: tables, lists of names, index and columns.
 
-Whatever a truth or a prediction comes as, `read_labelsets` returns a batch: rows of zeros and ones
-with the names and the index that came along. `align_labelsets` puts labelsets into the order of a
+`read_labelsets` reads a truth or a prediction in any form as a batch: rows of zeros and ones with
+the label names and the index of the input. `align_labelsets` puts labelsets into the order of a
 batch, `align_pair` a truth and a prediction into one order. Labels go by name where both sides have
 names, and by position where one of them is an array; names that instances list have no positions,
 so that they are refused beside labels without names. Rows go by index where both sides have one.
@@ -53,12 +53,12 @@ class Batch(Protocol):
 
     @property
     def index(self) -> pd.Index | None:
-        """The names of the rows; None where they are only counted."""
+        """Row names; None where rows have none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedLabelsets:
-    """Labelsets with the names that came with them, taken wherever labelsets are.
+    """Labelsets with label names and row names, accepted wherever labelsets are.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class NamedLabelsets:
     label_names
         One for each column; None where columns have no names.
     index
-        One entry for each row; None where rows are only counted.
+        Row names; None where rows have none.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class NamedLabelsets:
 
     @property
     def columns(self) -> LabelNames:
-        """The label names, as a table has them."""
+        """The label names, under the name of that attribute of a table."""
         return self.label_names
 
     def __len__(self) -> int:
@@ -113,12 +113,12 @@ class NamedLabelsets:
         return take_rows(self, rows)
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
-        """Return the names of each instance's labels as a table, a row an instance.
+        """Label names of each instance as a table, a row an instance.
 
         Parameters
         ----------
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
         """
         import pandas as pd
 
@@ -146,20 +146,20 @@ def read_labelsets(
     ----------
     Y
         - (n, L) zeros and ones or booleans: array, lists, sparse matrix, or a DataFrame of pandas,
-          Polars or another library that speaks Arrow (whose columns name the labels); what this
-          function or `labelsure.decide` returned;
+          Polars or another library that speaks Arrow (whose columns name the labels); a
+          result of this function or of `labelsure.decide`;
         - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
           with `sep`, strings such as ``"a;b"``.
     label_names
-        The labels, in the order in which the columns are wanted: columns of a DataFrame are brought
-        into it, columns of an array have it. None: the columns of a DataFrame, or else all names
-        that occur, sorted.
+        The labels in the order of the returned columns: columns of a DataFrame are sorted into it,
+        columns of an array have it. None: the columns of a DataFrame, or else all names that occur,
+        sorted.
     name
-        What the caller calls it, for the messages.
+        Name of the argument in messages.
     sep
-        What stands between the names in a string.
+        Separator between the names in a string.
     sparse
-        Whether the rows are wanted as a `scipy.sparse.csr_array`, for very many labels.
+        Return the rows as a `scipy.sparse.csr_array`, for very many labels.
 
     Returns
     -------
@@ -181,34 +181,34 @@ def read_labelsets(
     array([[1, 1],
            [0, 0]], dtype=int8)
     """
-    given = GivenLabelsets.read(Y, name, sep)
-    names = given.label_names if label_names is None else label_names
-    if given.sets is not None and names is None:
-        names = given.listed_names
+    parsed = ParsedLabelsets.read(Y, name, sep)
+    names = parsed.label_names if label_names is None else label_names
+    if parsed.sets is not None and names is None:
+        names = parsed.names_in_sets
         if not names:
             raise InputError(
                 f"`{name}` must name at least one label, got only empty labelsets. Pass "
                 "`label_names`."
             )
     names = None if names is None else tuple(str(label) for label in names)
-    rows = given.to_rows(names, beside="`label_names`", sparse=sparse)
-    return NamedLabelsets(rows, check_label_names(names, rows.shape[1]), given.index)
+    rows = parsed.to_rows(names, beside="`label_names`", sparse=sparse)
+    return NamedLabelsets(rows, check_label_names(names, rows.shape[1]), parsed.index)
 
 
 @dataclass(frozen=True)
-class GivenLabelsets:
+class ParsedLabelsets:
     """Parsed label input, not yet aligned to label names.
 
     Parameters
     ----------
     name
-        What the caller calls them, for the messages.
+        Name of the argument in messages.
     values
         Zeros and ones in any form.
     sets
-        Instead of these, the names that each instance lists; None for zeros and ones.
+        The label names of each instance instead; None for zeros and ones.
     label_names
-        The columns of a table; None where columns have no names, or instances list them.
+        The columns of a table; None where columns have no names, or for sets of names.
     index
         One entry for each row; None where rows have no names.
     """
@@ -220,31 +220,31 @@ class GivenLabelsets:
     index: pd.Index | None
 
     @classmethod
-    def read(cls, Y: LabelsetsLike, name: str, sep: str | None = None) -> GivenLabelsets:
-        """Read anything that users have; arguments as of `read_labelsets`."""
+    def read(cls, Y: LabelsetsLike, name: str, sep: str | None = None) -> ParsedLabelsets:
+        """Labelsets in any form, parsed; the arguments are those of `read_labelsets`."""
         if isinstance(Y, NamedLabelsets):
             return cls(name, Y.labelsets, None, Y.label_names, Y.index)
         index, values = index_of(Y), as_table(Y)
-        sets = _name_sets(values, name, sep)
+        sets = _parse_name_sets(values, name, sep)
         columns = None if sets is not None else names_in(values)
         names = None if columns is None else check_label_names(columns, len(columns))
         return cls(name, values, sets, names, index)
 
     @property
-    def listed_names(self) -> tuple[str, ...]:
-        """All names that instances list, sorted."""
+    def names_in_sets(self) -> tuple[str, ...]:
+        """All names in the sets, sorted."""
         return tuple(sorted({label for labels in self.sets or () for label in labels}))
 
     def to_rows(self, label_names: LabelNames, *, beside: str, sparse: bool) -> Labelsets:
-        """Return rows whose columns are in the order of these names; None for positions."""
+        """Rows with columns in the order of these names; None leaves them in place."""
         if self.sets is not None:
             if label_names is None:
                 raise InputError(
                     f"`{self.name}` lists names, and {beside} has none: pass `label_names=` or a "
                     f"DataFrame there, or zeros and ones as `{self.name}`."
                 )
-            return _rows_of(self.sets, label_names, self.name, sparse)
-        if _may_list_numbers(self.values, label_names or ()):
+            return _encode_sets(self.sets, label_names, self.name, sparse)
+        if _is_ambiguous(self.values, label_names or ()):
             raise InputError(
                 f"`{self.name}` must be an array of zeros and ones, or lists of names as text, "
                 "where labels are called 0 and 1: a list of numbers can mean both, got "
@@ -257,7 +257,7 @@ class GivenLabelsets:
         return make_sparse(rows) if sparse else rows
 
     def to_batch(self, like: Batch, *, beside: str, sparse: bool) -> Labelsets:
-        """Return rows in the order of the labels and instances of a batch."""
+        """Rows in the order of the labels and instances of a batch."""
         rows = self.to_rows(like.label_names, beside=beside, sparse=sparse)
         check_shape(rows.shape, self.name, len(like), like.n_labels)
         order = align_rows(self.index, like.index, name=self.name, beside=beside)
@@ -265,15 +265,17 @@ class GivenLabelsets:
 
 
 def align_pair(Y_true: LabelsetsLike, Y_pred: LabelsetsLike) -> tuple[Labelsets, Labelsets]:
-    """Return a truth and a prediction with their rows in the order of the first, or refuse them.
+    """Truth and prediction with the rows and columns of the first.
 
-    Of names that instances list on both sides all that occur are the labels.
+    Raises InputError if they differ.
+
+    The labels of two lists of names are all names that occur in either.
     """
-    one, other = GivenLabelsets.read(Y_true, "Y_true"), GivenLabelsets.read(Y_pred, "Y_pred")
+    one, other = ParsedLabelsets.read(Y_true, "Y_true"), ParsedLabelsets.read(Y_pred, "Y_pred")
     sparse = is_sparse(one.values) or is_sparse(other.values)
     labels = other.label_names if one.label_names is None else one.label_names
     if one.sets is not None and other.sets is not None:
-        labels = tuple(sorted({*one.listed_names, *other.listed_names}))
+        labels = tuple(sorted({*one.names_in_sets, *other.names_in_sets}))
         if not labels:
             raise InputError(
                 "`Y_true` or `Y_pred` must name a label, got only empty labelsets. Read them by "
@@ -285,17 +287,17 @@ def align_pair(Y_true: LabelsetsLike, Y_pred: LabelsetsLike) -> tuple[Labelsets,
 
 
 def order_columns(source: Any, label_names: Names, name: str) -> tuple[Any, Any]:
-    """Return scores with their columns in the order of label names, and these names."""
+    """Scores with columns in the order of label names, and these names."""
     table = as_table(source)
-    own = names_in(table)
-    if own is None or label_names is None:
-        return table, own if label_names is None else label_names
+    columns = names_in(table)
+    if columns is None or label_names is None:
+        return table, columns if label_names is None else label_names
     wanted = tuple(str(label) for label in label_names)
-    return table.iloc[:, match_labels(tuple(own), wanted, name, "`label_names`")], wanted
+    return table.iloc[:, match_labels(tuple(columns), wanted, name, "`label_names`")], wanted
 
 
-def _may_list_numbers(values: object, label_names: Sequence[str]) -> bool:
-    """Whether lists of 0 and 1 can be names of labels just as well, and would mean other rows."""
+def _is_ambiguous(values: object, label_names: Sequence[str]) -> bool:
+    """Whether lists of 0 and 1 can also be label names, which would give other rows."""
     if not isinstance(values, (list, tuple)) or label_names in ((), ("1",)):
         return False
     if not {*label_names} <= {"0", "1"} or not all(
@@ -308,8 +310,8 @@ def _may_list_numbers(values: object, label_names: Sequence[str]) -> bool:
     )
 
 
-def _name_sets(Y: LabelsetsLike, name: str, sep: str | None) -> list[list[str]] | None:
-    """Return each instance's label names; None where Y holds zeros and ones."""
+def _parse_name_sets(Y: LabelsetsLike, name: str, sep: str | None) -> list[list[str]] | None:
+    """Label names of each instance; None where Y holds zeros and ones."""
     entries: Sequence[Any] = ()
     if hasattr(Y, "columns"):
         if Y.shape[1] == 1 and Y.iloc[:, 0].dtype.kind not in "biuf":
@@ -321,11 +323,11 @@ def _name_sets(Y: LabelsetsLike, name: str, sep: str | None) -> list[list[str]] 
     are_names = any(isinstance(entry, str) or lists_names(entry) for entry in entries)
     if not are_names and not (entries and all(map(_is_empty, entries))):
         return None
-    return [_names_of(entry, i, name, sep) for i, entry in enumerate(entries)]
+    return [_parse_names(entry, i, name, sep) for i, entry in enumerate(entries)]
 
 
 def lists_names(entry: Any) -> bool:
-    """Whether an entry is a set, or a sequence with a text in it."""
+    """Whether an entry is a set, or a sequence that contains a text."""
     is_list = isinstance(entry, (list, tuple, np.ndarray))
     return isinstance(entry, (set, frozenset)) or (
         is_list and any(isinstance(label, str) for label in entry)
@@ -336,7 +338,7 @@ def _is_empty(entry: object) -> bool:
     return isinstance(entry, (list, tuple, np.ndarray)) and np.ndim(entry) > 0 and len(entry) == 0
 
 
-def _names_of(entry: object, row: int, name: str, sep: str | None) -> list[str]:
+def _parse_names(entry: object, row: int, name: str, sep: str | None) -> list[str]:
     if isinstance(entry, str):
         if sep is None:
             raise InputError(
@@ -352,19 +354,21 @@ def _names_of(entry: object, row: int, name: str, sep: str | None) -> list[str]:
     return [str(label) for label in entry]
 
 
-def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: bool) -> Labelsets:
+def _encode_sets(
+    sets: list[list[str]], names: tuple[str, ...], name: str, sparse: bool
+) -> Labelsets:
     check_label_names(names, len(names))
     position = {label: j for j, label in enumerate(names)}
-    places = [[position.get(label, -1) for label in labels] for labels in sets]
-    for i, found in enumerate(places):
-        if -1 in found:
-            unknown = sets[i][found.index(-1)]
+    indices = [[position.get(label, -1) for label in labels] for labels in sets]
+    for i, labels_of_row in enumerate(indices):
+        if -1 in labels_of_row:
+            unknown = sets[i][labels_of_row.index(-1)]
             raise unknown_name(f"label in row {i} of `{name}`:", unknown, position)
     if sparse:
-        return from_indices(places, len(position))
+        return from_indices(indices, len(position))
     rows = np.zeros((len(sets), len(position)), dtype=np.int8)
-    for row, found in zip(rows, places, strict=True):
-        row[found] = 1
+    for row, labels_of_row in zip(rows, indices, strict=True):
+        row[labels_of_row] = 1
     return rows
 
 
@@ -376,15 +380,18 @@ def align_labelsets(
     beside: str = "the distribution",
     sparse: bool = False,
 ) -> Labelsets:
-    """Return labelsets in the order of the labels and instances of a batch, or refuse them."""
+    """Labelsets in the order of the labels and instances of a batch.
+
+    Raises InputError if labels or instances differ.
+    """
     is_plain = type(Y) is np.ndarray and Y.ndim == 2 and Y.dtype.kind in "biuf"
-    if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
+    if is_plain or (sparse and is_sparse(Y)):  # the usual case, without parsing
         return read_rows(Y, name, n_samples=len(like), n_labels=like.n_labels, sparse=sparse)
-    return GivenLabelsets.read(Y, name).to_batch(like, beside=beside, sparse=sparse)
+    return ParsedLabelsets.read(Y, name).to_batch(like, beside=beside, sparse=sparse)
 
 
 def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
-    """Return the positions of the wanted labels, or refuse names that are not the same."""
+    """Positions of the wanted labels, (L,). Raises InputError unless both have the same names."""
     position = {label: j for j, label in enumerate(own)}
     if position.keys() != set(wanted):
         raise InputError(
@@ -396,17 +403,17 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
 
 
 def _list_differences(own: Iterable[object], wanted: Iterable[object]) -> str:
-    """Return what is missing and what is unknown, for messages."""
-    mine, theirs = dict.fromkeys(map(str, own)), dict.fromkeys(map(str, wanted))
+    """Missing and unknown names as text, for messages."""
+    present, expected = dict.fromkeys(map(str, own)), dict.fromkeys(map(str, wanted))
     sides = {
-        "missing are": [name for name in theirs if name not in mine],
-        "unknown are": [name for name in mine if name not in theirs],
+        "missing are": [name for name in expected if name not in present],
+        "unknown are": [name for name in present if name not in expected],
     }
-    return "; ".join(f"{what} {list_some(names)}" for what, names in sides.items() if names)
+    return "; ".join(f"{relation} {list_some(names)}" for relation, names in sides.items() if names)
 
 
 def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
-    """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
+    """Raise InputError unless names that are joined by `sep` can be split again."""
     if sep is None:
         return
     names = label_names or ["y0123456789"]  # labels without names are shown by these
@@ -423,16 +430,16 @@ def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
 
 
 def take_rows(batch: Any, rows: Any) -> Any:
-    """Return some rows of a dataclass whose fields, but label names, have an entry for each."""
+    """Copy of a dataclass with some rows; all fields but `label_names` have one entry a row."""
     taken = pick_rows(rows, len(batch), batch.index)
     parts = {field.name: getattr(batch, field.name) for field in fields(batch)}
     del parts["label_names"]
-    some = {name: part if part is None else part[taken] for name, part in parts.items()}
-    return replace(batch, **some)
+    selected = {name: part if part is None else part[taken] for name, part in parts.items()}
+    return replace(batch, **selected)
 
 
 def pick_rows(rows: Any, n_samples: int, index: pd.Index | None = None) -> Rows:
-    """Return an index, a slice, indices or a mask as what picks some rows of an array.
+    """Slice or row numbers for an index, a slice, indices or a mask.
 
     A mask that is a Series is brought into the order of the rows' `index`.
 
@@ -459,7 +466,7 @@ def pick_rows(rows: Any, n_samples: int, index: pd.Index | None = None) -> Rows:
 
 
 def wrong_index(index: pd.Index, n_samples: int) -> InputError:
-    """Return the error for names of rows of which there are too few or too many."""
+    """Error for an index with too few or too many entries."""
     return InputError(
         f"`index` must have one entry for each of the {n_samples} instances, got {len(index)}."
     )
@@ -468,7 +475,10 @@ def wrong_index(index: pd.Index, n_samples: int) -> InputError:
 def align_rows(
     own: pd.Index | None, wanted: pd.Index | None, *, name: str, beside: str
 ) -> Indices | None:
-    """Return the order that brings rows into that of another index; None where it is the same."""
+    """Order that brings rows into that of another index; None where they are in it already.
+
+    Raises InputError if the two have different rows.
+    """
     if own is None or wanted is None or own.equals(wanted):
         return None
     if counts_rows(own) or counts_rows(wanted):
@@ -501,13 +511,13 @@ def align_rows(
 def align_values(
     values: object, index: pd.Index | None, *, name: str, beside: str = "the distribution"
 ) -> Any:
-    """Return values, one for each row, in the order of an index; as they are where one has none."""
+    """Values, one for each row, in the order of an index; unchanged where one has no index."""
     order = align_rows(index_of(values), index, name=name, beside=beside)
     return values if order is None else np.asarray(values)[order]
 
 
 def counts_rows(index: pd.Index, *, in_order: bool = True) -> bool:
-    """Whether an index only counts the rows from 0, in this order or also in another."""
+    """Whether an index is 0, 1, ..., n - 1, in this order or (`in_order=False`) in any."""
     if index.nlevels > 1 or index.dtype.kind not in "iu":
         return False
     numbers = index.to_numpy()
@@ -515,7 +525,7 @@ def counts_rows(index: pd.Index, *, in_order: bool = True) -> bool:
 
 
 def list_some(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are, for messages.
+    """The first names and the number of the others, for messages.
 
     Examples
     --------
@@ -526,7 +536,7 @@ def list_some(names: Sequence[str]) -> str:
 
 
 def read_groups(groups: object, name: str = "groups") -> NDArray[np.str_]:
-    """Return groups as names, or say which instance has none."""
+    """Groups as text, (n,). Raises InputError where one is missing."""
     import pandas as pd
 
     values = np.asarray(groups)
@@ -548,7 +558,9 @@ def read_vector(
     index: pd.Index | None = None,
     beside: str = "the instances",
 ) -> Floats:
-    """Return one number for each instance, in the order of an index, or say what is wrong.
+    """One number for each instance, (n,), in the order of an index.
+
+    Raises InputError for another shape, NaN or a number outside of [low, high].
 
     Examples
     --------
@@ -575,7 +587,7 @@ def read_vector(
 
 
 def check_weights(sample_weight: object, n_samples: int, index: pd.Index | None = None) -> Floats:
-    """Return one weight for each instance, some of them above 0."""
+    """Weights of the instances, (n,). Raises InputError unless finite and one is above 0."""
     weights = read_vector(sample_weight, "sample_weight", n_samples=n_samples, low=0, index=index)
     if not (np.isfinite(weights).all() and weights.any()):
         raise InputError(

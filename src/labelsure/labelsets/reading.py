@@ -17,7 +17,7 @@ from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
 
-OPEN = -1  # the value of a label that an answer leaves open
+OPEN = -1  # value of an open label
 
 
 def read_rows(
@@ -28,7 +28,7 @@ def read_rows(
     n_labels: int | None = None,
     sparse: bool | None = None,
 ) -> Labelsets:
-    """Return (n, L) zeros and ones as an int8 array or as sparse rows, or say what is wrong.
+    """(n, L) zeros and ones as an int8 array or as sparse rows. Raises InputError for other input.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def read_rows(
     check_shape(Y.shape, name, n_samples, n_labels)
     rows = Y.tocsr()
     if not rows.has_canonical_format:
-        rows = rows.copy()  # what follows is done in place
+        rows = rows.copy()  # changed in place below
         rows.sum_duplicates()
     ones = _read_numbers(rows.data, name) == 1
     bad = np.flatnonzero(~(ones | (rows.data == 0)))
@@ -58,7 +58,7 @@ def read_rows(
 def read_guesses(
     guesses: Any, name: str, n_samples: int, n_labels: int, *, sparse: bool = False
 ) -> Any:
-    """Return several labelsets for each instance: (n, g, L) int8, or a list of g sparse rows.
+    """Several labelsets for each instance: (n, g, L) int8, or a list of g sparse rows.
 
     Examples
     --------
@@ -80,20 +80,20 @@ def read_guesses(
 def check_shape(
     shape: tuple[int, ...], name: str, n_samples: int | None, n_labels: int | None
 ) -> None:
-    """Refuse labelsets of another shape than (n, L), or than is asked for."""
+    """Raise InputError for a shape other than (n, L) with the required numbers."""
     if len(shape) != 2 or shape[1] == 0:
         raise InputError(
             f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "
             f"{shape}. A single labelset is one row: `[{name}]`."
         )
-    wanted = (n_samples, "rows"), (n_labels, "labels (columns)")
-    for (number, what), found in zip(wanted, shape, strict=True):
-        if number is not None and found != number:
-            raise InputError(f"`{name}` must have {number} {what}, got {found}.")
+    required = (n_samples, "rows"), (n_labels, "labels (columns)")
+    for (number, noun), size in zip(required, shape, strict=True):
+        if number is not None and size != number:
+            raise InputError(f"`{name}` must have {number} {noun}, got {size}.")
 
 
 def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
-    """Return numbers or booleans in any form as an array, or say what they are instead."""
+    """Array of numbers or booleans in any form. Raises InputError for other input."""
     if hasattr(Y, "toarray"):  # scipy sparse
         Y = Y.toarray()
     refuse_masked(Y, name)
@@ -104,14 +104,14 @@ def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
         raise _not_zero_or_one(np.nan, name, f"row {row} for {str(label)!r}")
     try:
         array = np.asarray(Y)
-        found = f"dtype {array.dtype}"
+        received = f"dtype {array.dtype}"
     except ValueError:
-        array, found = np.empty(0, dtype=object), "rows of different lengths"
+        array, received = np.empty(0, dtype=object), "rows of different lengths"
     if array.dtype.kind in "biuf" or (array.dtype == object and array.size and _all_numbers(array)):
         return array
     raise InputError(
-        f"`{name}` must be a rectangular array of zeros and ones, got {found}. Read label names by "
-        "`labelsure.read_labelsets`."
+        f"`{name}` must be a rectangular array of zeros and ones, got {received}. Read label names "
+        "by `labelsure.read_labelsets`."
     )
 
 
@@ -127,7 +127,7 @@ def _read_zeros_and_ones(array: NDArray[Any], name: str, axes: tuple[str, ...]) 
 
 
 def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
-    """Return the error for a value that says neither that a label is present nor that it is not."""
+    """Error for a value that is neither 0 nor 1, with a fix that suits the value."""
     fix = "Write 1 for a label that is present and 0 for one that is not."
     if value != value:
         fix = (

@@ -17,7 +17,7 @@ def is_sparse(Y: LabelsetsLike) -> bool:
 def sparse_ones(
     indices: NDArray[np.generic], starts: NDArray[np.generic], n_labels: int
 ) -> Labelsets:
-    """Return sparse rows from the labels of all rows, in order, and where each row starts."""
+    """Sparse rows of ones, from the labels of all rows one after the other and the row starts."""
     ones = np.ones(len(indices), dtype=np.int8)
     rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))
     rows.has_canonical_format = True
@@ -25,7 +25,7 @@ def sparse_ones(
 
 
 def make_sparse(Y: LabelsetsLike) -> Labelsets:
-    """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
+    """Checked labelsets as sparse rows of ones; `Y` itself where it is in that form.
 
     Examples
     --------
@@ -43,14 +43,14 @@ def make_sparse(Y: LabelsetsLike) -> Labelsets:
 
 
 class StackedLabelsets:
-    """Several sparse labelsets for each instance: what an (n, g, L) array is of dense ones.
+    """Several sparse labelsets for each instance, the counterpart of a dense (n, g, L) array.
 
     Parameters
     ----------
     rows
         (n * g, L) sparse rows, those of an instance one after the other.
     n_each
-        g, how many each instance has.
+        g, the number of labelsets of each instance.
 
     Examples
     --------
@@ -76,6 +76,6 @@ class StackedLabelsets:
         return self.shape[0]
 
     def __getitem__(self, at: int | tuple[slice, int]) -> Labelsets:
-        """Return all labelsets of an instance, `[i]`, or one of each instance, `[:, rank]`."""
+        """All labelsets of an instance, `[i]`, or one of each instance, `[:, rank]`."""
         numbers = np.arange(self.rows.shape[0]).reshape(self.shape[:2])
         return self.rows[numbers[at]]

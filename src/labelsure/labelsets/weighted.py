@@ -1,7 +1,6 @@
-"""Labelsets with weights, of each instance as many as there are: votes, beams, what was enumerated.
+"""Weighted labelsets, any number for each instance: votes, beams, enumerated labelsets.
 
-The labelsets of all instances stand below each other in one array, so that everything is computed
-without a loop over the instances.
+The labelsets of all instances are rows of one array, so that no method loops over the instances.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from labelsure.labelsets.codes import code_keys, fill_with_lowest
 class WeightedLabelsets:
     """Distinct labelsets of each instance, perhaps none, with positive weights.
 
-    Made by `merge`, which keeps these promises; the arrays must not be changed afterwards.
+    Made by `merge`, which ensures this order; the arrays must not be changed afterwards.
 
     Parameters
     ----------
@@ -38,14 +37,15 @@ class WeightedLabelsets:
     --------
     Two instances, of which the first has a labelset twice:
 
-    >>> seen = WeightedLabelsets.merge([[1, 0], [0, 1], [1, 0], [1, 1]], [1, 2, 3, 5], [0, 0, 0, 1])
-    >>> seen.rows
+    >>> labelsets = [[1, 0], [0, 1], [1, 0], [1, 1]]
+    >>> votes = WeightedLabelsets.merge(labelsets, [1, 2, 3, 5], [0, 0, 0, 1])
+    >>> votes.rows
     array([[1, 0],
            [0, 1],
            [1, 1]], dtype=int8)
-    >>> seen.weights
+    >>> votes.weights
     array([4., 2., 5.])
-    >>> seen.totals()
+    >>> votes.totals()
     array([6., 5.])
     """
 
@@ -57,7 +57,7 @@ class WeightedLabelsets:
     def merge(
         cls, rows: object, weights: object, instance: object, n_samples: int | None = None
     ) -> WeightedLabelsets:
-        """Add up the weights of equal labelsets, drop those of weight 0, and sort the rest."""
+        """Sum the weights of equal labelsets, drop those of weight 0, and sort."""
         rows = np.asarray(rows, dtype=np.int8)
         weights, instance = np.asarray(weights, dtype=np.float64), np.asarray(instance)
         keys = code_keys(rows)
@@ -81,7 +81,7 @@ class WeightedLabelsets:
 
     @property
     def lengths(self) -> Indices:
-        """How many labelsets each instance has, (n,)."""
+        """Number of labelsets of each instance, (n,)."""
         return np.diff(self.starts)
 
     @cached_property
@@ -90,11 +90,11 @@ class WeightedLabelsets:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def weights_of(self, i: int) -> Floats:
-        """Return the weights of one instance, the largest first."""
+        """Weights of one instance, the largest first."""
         return self.weights[self.starts[i] : self.starts[i + 1]]
 
     def take(self, rows: Rows) -> WeightedLabelsets:
-        """Return the labelsets of some instances."""
+        """Labelsets of some instances."""
         chosen = np.arange(len(self))[rows]
         lengths = self.lengths[chosen]
         starts = np.append(0, np.cumsum(lengths))
@@ -102,24 +102,24 @@ class WeightedLabelsets:
         return WeightedLabelsets(self.rows[source], self.weights[source], starts)
 
     def sum(self, values: Floats) -> Floats:
-        """Add up values of the labelsets by instance: (m, ...) to (n, ...)."""
+        """Sums of values over the labelsets of each instance: (m, ...) to (n, ...)."""
         return sum_by_row(values, self.starts)
 
     def totals(self) -> Floats:
-        """Return the sum of each instance's weights, (n,)."""
+        """Sum of the weights of each instance, (n,)."""
         return self.sum(self.weights)
 
     def marginals(self) -> Floats:
-        """Return the weight of each label's labelsets, (n, L)."""
+        """Total weight of the labelsets with each label, (n, L)."""
         return self.sum(self.weights[:, np.newaxis] * self.rows)
 
     def normalise(self) -> WeightedLabelsets:
-        """Return the same with weights that are divided by their total."""
+        """Labelsets whose weights sum to one in each instance."""
         weights = self.weights / self.totals()[self.instance]
         return WeightedLabelsets(self.rows, weights, self.starts)
 
     def join(self, other: WeightedLabelsets) -> WeightedLabelsets:
-        """Return the labelsets of both, with the sum of the weights for those in both."""
+        """Labelsets of both, with the sum of the weights of those in both."""
         return self.merge(
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.weights, other.weights]),
@@ -128,7 +128,7 @@ class WeightedLabelsets:
         )
 
     def top(self, k: int) -> tuple[Labelsets, Floats]:
-        """Return each instance's k labelsets of largest weight, (n, k, L), and these, (n, k).
+        """The k labelsets of largest weight of each instance, (n, k, L), and their weights, (n, k).
 
         Where there are fewer, the labelsets of lowest code follow with weight 0.
         """
@@ -142,16 +142,16 @@ class WeightedLabelsets:
         return labelsets, weights
 
     def contains(self, draws: Labelsets) -> Mask:
-        """Say which draws are among their instance's labelsets: (n, size, L) to (n, size)."""
+        """Whether draws are among their instance's labelsets: (n, size, L) to (n, size)."""
         drawn = code_keys(draws.reshape(-1, self.n_labels)).reshape(draws.shape[:2])
         keys = code_keys(self.rows)
-        found = np.empty(drawn.shape, dtype=bool)
-        for i, mine in enumerate(drawn):
-            found[i] = np.isin(mine, keys[self.starts[i] : self.starts[i + 1]])
-        return found
+        is_contained = np.empty(drawn.shape, dtype=bool)
+        for i, keys_of_draws in enumerate(drawn):
+            is_contained[i] = np.isin(keys_of_draws, keys[self.starts[i] : self.starts[i + 1]])
+        return is_contained
 
     def counts(self, Y_pred: Labelsets) -> tuple[Indices, Indices, Indices, Indices]:
-        """Return (tp, fp, fn, tn) of each labelset when its instance's prediction is given."""
+        """(tp, fp, fn, tn) of an instance's prediction against each of its labelsets, each (m,)."""
         n_predicted = Y_pred.sum(axis=1)[self.instance]
         tp = (self.rows & Y_pred[self.instance]).sum(axis=1)
         fp, fn = n_predicted - tp, self.rows.sum(axis=1) - tp
@@ -159,7 +159,7 @@ class WeightedLabelsets:
 
 
 def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
-    """Return the sums of ragged rows that are stored one after the other, 0 for empty rows.
+    """Sums of ragged rows that are stored one after the other, 0 for empty rows.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def order_by_weight(weights: Floats, instance: Indices, slack: Floats) -> Indice
 
 
 def find_distinct(rows: Labelsets, instance: Indices) -> Indices:
-    """Return the first place of each distinct labelset of each instance, by instance and code.
+    """First position of each distinct labelset of each instance, by instance and code.
 
     Examples
     --------
@@ -210,9 +210,9 @@ def find_distinct(rows: Labelsets, instance: Indices) -> Indices:
 
 
 def _group_equal(keys: NDArray[np.generic], instance: Indices) -> tuple[Indices, Indices]:
-    """Sort by instance and key; return the order and where in it each group of equal ones starts.
+    """Order by instance and key, and the position in it where each group of equal ones starts.
 
-    The sort is stable, so that a group starts with the one that came first.
+    The sort is stable, so that a group starts with its first element.
     """
     order = np.lexsort((keys, instance))
     keys, instance = keys[order], instance[order]

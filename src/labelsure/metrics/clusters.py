@@ -1,8 +1,8 @@
-"""Clusters of dependent rows, such as ten photos of one event: rows of a cluster share luck.
+"""Clusters of dependent rows, such as ten photos of one event.
 
-What is tested or estimated by row for independent rows goes by cluster here: one outcome of each
-(`cluster_outcomes`), sums over the rows of each (`sum_by_cluster`), folds of whole clusters.
-Clusters of one row give the answers for independent rows.
+Tests and estimates go by cluster: one outcome of each (`cluster_outcomes`), sums over the rows of
+each (`sum_by_cluster`), folds of whole clusters. Clusters of one row give the results of
+independent rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from labelsure.labelsets.names import align_values, read_groups
 
 
 def read_clusters(clusters: ArrayLike, index: Any, n_samples: int, beside: str) -> Indices:
-    """Read the number of the cluster of each row, (n,), as `number_clusters` has it."""
+    """Number of the cluster of each row, (n,), see `number_clusters`.
+
+    Raises InputError unless there is one entry for each row.
+    """
     names = np.asarray(align_values(clusters, index, name="clusters", beside=beside))
     if names.shape != (n_samples,):
         raise InputError(
@@ -65,7 +68,7 @@ def sum_by_cluster(values: object, clusters: Indices) -> Any:
 def cluster_outcomes(outcomes: Floats, clusters: Indices, target: float, size: int) -> Floats:
     """Outcome in [0, 1] of each cluster that has rows, whose mean is compared with the target.
 
-    A cluster counts as `size` rows, those that it has not being at the target: its outcome u is
+    A cluster counts as `size` rows, missing ones being at the target: its outcome u is
     target + sum(outcome - target) / size. So the mean of u is above the target if and only if the
     mean of all rows is. Clusters with more than `size` rows have none in [0, 1].
     """
@@ -86,7 +89,7 @@ def design_effect(residuals: Floats, clusters: Indices) -> float:
     return max(1.0, correction * float((sums**2).sum()) / squares)
 
 
-def large_size(clusters: Indices) -> int:
-    """Return the size that nine of ten clusters do not exceed."""
+def cluster_size_quantile(clusters: Indices) -> int:
+    """0.9 quantile of the numbers of rows of clusters."""
     sizes = np.unique(clusters, return_counts=True)[1]
     return int(np.quantile(sizes, 0.9, method="inverted_cdf"))

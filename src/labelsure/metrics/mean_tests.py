@@ -1,7 +1,7 @@
 """Tests and intervals of a mean: whether outcomes in [0, 1] show it to be above a target.
 
-A p-value is for "the true mean is at most the target". Whoever guarantees something, such as the
-mean accuracy of what a policy accepts, rests on one of these.
+A p-value is for "the true mean is at most the target". Guarantees, such as a mean accuracy of
+accepted predictions, rest on these tests.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from labelsure._kernels.statistics import count_shown, largest_log_capital
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 
-CAP = 0.98
-"""The largest part of the capital that one outcome can cost. Outcomes of little variance take a
+MAX_STAKE = 0.98
+"""Largest share of the capital that one outcome can cost. Outcomes of little variance take a
 large one; for those that are 0 or 1, where less would be better, there is an exact test."""
-BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
-STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
-N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
-ROUNDING = 1e-9  # of a product that is a whole number but for floating point
+OVERSHOOT = 1.01  # of the required capital, so that rounding does not miss it
+STAKE_STEP, N_STAKES = 0.01, 6001  # table of stakes: log capital in steps of 0.01 down to -60
+N_TARGETS = 1000  # lower bounds are multiples of 0.001
+ROUNDING = 1e-9  # rounding error of a product that is a whole number
 
-PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
+PSEUDO_VARIANCE = 0.25  # of one fair coin, as a prior
 
 
-LARGEST_PMF = 0.4689  # times the standard deviation: of any number of successes of unequal coins
-N_NEWTON, LARGEST_STEP = 6, 2.0  # of a logistic regression on standardised values
+MAX_PMF = 0.4689  # of a Poisson-binomial distribution, times its standard deviation
+N_NEWTON, LARGEST_STEP = 6, 2.0  # logistic regression on standardised values
 
 
 class ExactBinomial:
-    """For outcomes that are 0 or 1: the binomial tail itself."""
+    """Exact binomial test, for outcomes that are 0 or 1."""
 
     def check(self, outcomes: Floats) -> None:
-        """Refuse outcomes between 0 and 1."""
+        """Raise InputError for outcomes other than 0 and 1."""
         between = ~np.isin(outcomes, (0, 1))
         if between.any():
             raise InputError(
@@ -46,7 +46,7 @@ class ExactBinomial:
             )
 
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return the p-value: the chance of as few zeros if the mean was the target."""
+        """Binomial p-value: probability of at most so many zeros if the mean is the target."""
         return float(bdtr(len(outcomes) - outcomes.sum(), len(outcomes), 1 - target))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
@@ -62,56 +62,57 @@ class ExactBinomial:
 
 
 class Betting:
-    """For outcomes anywhere in [0, 1]: bet on them one after the other.
+    """Test by betting on outcomes in [0, 1], one after the other.
 
-    A capital of 1 is staked on each outcome being above the target. If the true mean is at most
-    the target, no way of betting makes it grow on average, and the chance that it ever reaches
-    1 / p is at most p (Ville). How much is staked may depend on all outcomes before, and here on
-    their variance, on the capital that is still missing and on the number of outcomes to come:
-    what has the best chance of getting there in time if sums are normal (Kulldorff, "Optimal
-    control of favorable games with a time limit"; betting on means: Waudby-Smith and Ramdas,
-    "Estimating means of bounded random variables by betting"). So it has nearly the power of a
-    test that assumes normal sums, and no need of the assumption.
+    A capital of 1 is staked on each outcome being above the target. If the true mean is at most the
+    target, no way of betting makes it grow on average, and the chance that it ever reaches 1 / p is
+    at most p (Ville). How much is staked may depend on all outcomes before, and here on their
+    variance, on the capital that is still missing and on the number of outcomes to come: the stake
+    with the best chance to reach its goal in time if sums are normal (Kulldorff, "Optimal control
+    of favorable games with a time limit"; betting on means: Waudby-Smith and Ramdas, "Estimating
+    means of bounded random variables by betting"). So it has nearly the power of a test that
+    assumes normal sums, and no need of the assumption.
     """
 
     def check(self, outcomes: Floats) -> None:
-        """Take all outcomes in [0, 1]."""
+        """Accept all outcomes in [0, 1]."""
 
     def p_value(self, outcomes: Floats, target: float, error: float, n_all: int = 0) -> float:
-        """Return 1 over the largest capital on the way."""
-        log_goal = np.log(BEYOND / error)
+        """P-value by Ville's inequality: 1 over the largest capital."""
+        log_goal = np.log(OVERSHOOT / error)
         log_capital = largest_log_capital(
-            outcomes, n_all, target, CAP, log_goal, _optimal_stakes(), STAKE_STEP
+            outcomes, n_all, target, MAX_STAKE, log_goal, _optimal_stakes(), STAKE_STEP
         )
         return float(np.exp(-log_capital))
 
     def lower_bound(self, outcomes: Floats, error: float, n_all: int = 0) -> float:
-        """Return the highest of 0, 0.001, ..., 0.999 up to which all targets are shown.
+        """Lower confidence bound, a multiple of 0.001: all targets up to it are shown.
 
         If it was above the true mean, then a target from the true mean on was shown, the next one
         of the list, which happens with a chance of at most `error`.
         """
-        log_needed, log_goal = -np.log(error), np.log(BEYOND / error)
+        log_needed, log_goal = -np.log(error), np.log(OVERSHOOT / error)
         stakes = _optimal_stakes()
         n_shown = count_shown(
-            outcomes, n_all, N_TARGETS, log_needed, CAP, log_goal, stakes, STAKE_STEP
+            outcomes, n_all, N_TARGETS, log_needed, MAX_STAKE, log_goal, stakes, STAKE_STEP
         )
         return float(n_shown / N_TARGETS)
 
 
 MIN_NORMAL = 30
-"""Outcomes from which sums are taken to be normal. With 2, 10 and 30 outcomes of 0 and 1 Student's
-test at 5 % passes in 6.8, 7.3 and 3.7 % for a true mean of .88 and a target of .9."""
+"""Number of outcomes from which their sum is assumed to be normal. With 2, 10 and 30 outcomes of 0
+and 1 Student's test at 5 % passes in 6.8, 7.3 and 3.7 % for a true mean of .88 and a target of
+.9."""
 
 
 class Student:
-    """For outcomes anywhere, approximately: Student's t of their mean."""
+    """Student's t test of the mean of any outcomes, approximately."""
 
     def check(self, outcomes: Floats) -> None:
-        """Take all outcomes."""
+        """Accept all outcomes."""
 
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return the p-value of "the mean is at most the target"; 1 for few outcomes."""
+        """P-value of "the mean is at most the target"; 1 for few outcomes."""
         n = len(outcomes)
         if n < MIN_NORMAL:
             return 1.0
@@ -119,7 +120,7 @@ class Student:
         return float(stdtr(n - 1, (target - outcomes.mean()) / error_of_mean))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
-        """Return the lower end of Student's one-sided interval, a multiple of 0.001."""
+        """Lower end of Student's one-sided interval, a multiple of 0.001."""
         n = len(outcomes)
         if n < MIN_NORMAL:
             return 0.0
@@ -129,11 +130,10 @@ class Student:
 
 @cache
 def _optimal_stakes() -> Floats:
-    """Return the stakes of a capital that is a factor exp(0), exp(STAKE_STEP), ... from its goal.
+    """Stakes of a capital that is a factor exp(0), exp(STAKE_STEP), ... below its goal.
 
-    A part p of the goal is reached with probability p if nothing favours anyone: if a standard
-    normal variable is below z, the p-quantile. The stake is how fast that probability moves with
-    z, relative to itself.
+    In a fair game a capital of p times the goal reaches it with probability p = P(Z < z), Z being
+    standard normal. The stake is the derivative of that probability in z, relative to itself.
     """
     log_p = -STAKE_STEP * np.arange(1, N_STAKES)
     stakes = np.exp(-(ndtri_exp(log_p) ** 2) / 2 - log_p) / np.sqrt(2 * np.pi)
@@ -141,7 +141,7 @@ def _optimal_stakes() -> Floats:
 
 
 def permutation_bound(reference: Floats, batch: Floats) -> float:
-    """Bound the chance that a random part of all values has a mean as far from that of the rest.
+    """Upper bound on the p-value of the two-sided permutation test of two means.
 
     If both samples come from one population, the batch is a random subset of n of all N values v.
     Its sum S reaches x with a chance of at most exp(-s x) E exp(s S), for each s > 0, and
@@ -150,7 +150,7 @@ def permutation_bound(reference: Floats, batch: Floats) -> float:
 
     for each a, where K counts the heads of N coins with probabilities expit(a + s v). P(K = n) is
     at most 0.4689 over the standard deviation of K (Baillon, Cominetti and Vaisman, 2016). The
-    likelihood of a logistic regression that tells the samples apart is
+    likelihood of a logistic regression that discriminates the samples is
     exp(a n + s x) / prod(1 + exp(a + s v)), so that its a and s make the bound smallest. Nothing is
     assumed to be normal: it holds at any level. Both sides count, hence twice.
     """
@@ -159,15 +159,15 @@ def permutation_bound(reference: Floats, batch: Floats) -> float:
     values = (values - values.mean()) / max(float(values.std()), 1e-300)
     design = np.column_stack([np.ones(n_all), values])
     sums = design[n_all - n :].sum(axis=0)
-    log_ways = gammaln(n_all + 1) - gammaln(n + 1) - gammaln(n_all - n + 1)
+    log_binomial = gammaln(n_all + 1) - gammaln(n + 1) - gammaln(n_all - n + 1)
     ab, smallest = np.array([np.log(n / (n_all - n)), sums[1] / n * n_all / (n_all - n)]), 0.0
     for _ in range(N_NEWTON):
         logits = design @ ab
         p = expit(logits)
         weights = p * (1 - p)
         log_likelihood = ab @ sums - np.logaddexp(0.0, logits).sum()
-        at_count = min(0.0, np.log(LARGEST_PMF) - 0.5 * np.log(weights.sum()))
-        smallest = min(smallest, np.log(2) + at_count - log_likelihood - log_ways)
+        at_count = min(0.0, np.log(MAX_PMF) - 0.5 * np.log(weights.sum()))
+        smallest = min(smallest, np.log(2) + at_count - log_likelihood - log_binomial)
         curvature = (design * weights[:, np.newaxis]).T @ design
         step = np.linalg.lstsq(curvature, sums - design.T @ p)[0]
         ab = ab + step / max(1.0, np.abs(step).max() / LARGEST_STEP)
@@ -184,19 +184,21 @@ MEAN_TESTS: dict[str, dict[str, MeanTest]] = {
 """The test for each guarantee and kind of outcome."""
 
 
-def dispersion_ratio(coins: Any, residuals: Any) -> Any:
-    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by."""
-    return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
+def dispersion_ratio(bernoulli_variance: Any, squared_residuals: Any) -> Any:
+    """Ratio of two sums of squares, shrunk to 1 where these are small."""
+    return (squared_residuals + PSEUDO_VARIANCE) / (bernoulli_variance + PSEUDO_VARIANCE)
 
 
 def wilson_interval(
     mean: ArrayLike, spread: ArrayLike, n_samples: ArrayLike, level: float
 ) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of means, for as many coins as would scatter as the values do."""
+    """Wilson interval of means, for as many Bernoulli trials as have the spread of the values."""
     mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
     ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
-    n_coins = n_samples / ratio
+    n_trials = n_samples / ratio
     z = ndtri((1 + level) / 2)
-    centre = (mean + z**2 / (2 * n_coins)) / (1 + z**2 / n_coins)
-    half = z * np.sqrt(mean * (1 - mean) / n_coins + z**2 / (4 * n_coins**2)) / (1 + z**2 / n_coins)
+    centre = (mean + z**2 / (2 * n_trials)) / (1 + z**2 / n_trials)
+    half = (
+        z * np.sqrt(mean * (1 - mean) / n_trials + z**2 / (4 * n_trials**2)) / (1 + z**2 / n_trials)
+    )
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -47,9 +47,9 @@ class PartialLabelsets:
     label_names
         One for each label; None where they have none.
     index
-        The names of the rows; None where they are only counted.
+        Row names; None where rows have none.
     gap
-        (n,) by how much, at most, each answer is below the best possible, where that is known.
+        (n,) upper bounds of the regret of each answer, where they are computed.
 
     See Also
     --------
@@ -102,27 +102,27 @@ class PartialLabelsets:
 
     @property
     def is_certain(self) -> Mask:
-        """Which labels are certain to be there, (n, L)."""
+        """Mask of the labels that are present, (n, L)."""
         return self.values == 1
 
     @property
     def is_possible(self) -> Mask:
-        """Which labels are certain or open, (n, L)."""
+        """Mask of the labels that are present or open, (n, L)."""
         return self.values != 0
 
     @property
     def is_open(self) -> Mask:
-        """Which labels are open, (n, L)."""
+        """Mask of the open labels, (n, L)."""
         return self.values == OPEN
 
     @property
     def certain(self) -> list[tuple[str, ...]]:
-        """The names of the labels that are certain to be there, for each instance."""
+        """The names of the labels that are present, for each instance."""
         return name_rows(self.is_certain, self.label_names)
 
     @property
     def possible(self) -> list[tuple[str, ...]]:
-        """The names of the labels that are certain or open, for each instance."""
+        """The names of the labels that are present or open, for each instance."""
         return name_rows(self.is_possible, self.label_names)
 
     @property
@@ -132,11 +132,11 @@ class PartialLabelsets:
 
     @property
     def n_open(self) -> Integers:
-        """How many labels are open, (n,)."""
+        """Number of open labels, (n,)."""
         return self.is_open.sum(axis=1)
 
     def align(self, Y: LabelsetsLike, name: str = "Y_true") -> Labelsets:
-        """Return labelsets in the order of these labels and instances, or refuse them.
+        """Labelsets in the order of these labels and instances. Raises InputError if they differ.
 
         Parameters
         ----------
@@ -144,19 +144,19 @@ class PartialLabelsets:
             Zeros and ones or label names, as for `labelsure.read_labelsets`. The columns of a
             DataFrame are compared by name, its rows by index; an array goes by position.
         name
-            What the caller calls it.
+            Name of the argument in messages.
         """
         return align_labelsets(Y, self, name=name, beside="the answer")
 
     def agrees(self, Y_true: LabelsetsLike) -> Mask:
-        """Say whether all labels that are decided are right, (n,); its mean is the coverage.
+        """Whether all decided labels are right, (n,); the mean is the coverage.
 
         An answer that leaves all labels open agrees with every truth.
 
         Parameters
         ----------
         Y_true
-            What is true, as for `align`.
+            True labelsets, as for `align`.
         """
         return ((self.values == self.align(Y_true)) | self.is_open).all(axis=1)
 
@@ -166,11 +166,11 @@ class PartialLabelsets:
         Parameters
         ----------
         Y_true
-            What is true, as for `align`.
+            True labelsets, as for `align`.
         """
         true, certain, absent = self.align(Y_true) == 1, self.is_certain, self.values == 0
         pairs = ((certain, true), (certain, ~true), (absent, true), (absent, ~true))
-        tp, fp, fn, tn = ((mine & theirs).sum(axis=1) for mine, theirs in pairs)
+        tp, fp, fn, tn = ((decided & actual).sum(axis=1) for decided, actual in pairs)
         return tp, fp, fn, tn
 
     def accuracy(self, Y_true: LabelsetsLike, metric: MetricLike, *, empty: float = 1.0) -> Floats:
@@ -179,7 +179,7 @@ class PartialLabelsets:
         Parameters
         ----------
         Y_true
-            What is true, as for `align`.
+            True labelsets, as for `align`.
         metric
             "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
         empty
@@ -192,10 +192,10 @@ class PartialLabelsets:
         """
         metric, empty = get_metric(metric), check_empty(empty)
         counts = self.counts(Y_true)
-        some = self.n_open < self.n_labels
+        is_decided = self.n_open < self.n_labels
         values = np.full(len(self), np.nan)
-        tp, fp, fn, tn = (number[some] for number in counts)
-        values[some] = metric.values(tp, fp, fn, tn, empty=empty)
+        tp, fp, fn, tn = (number[is_decided] for number in counts)
+        values[is_decided] = metric.values(tp, fp, fn, tn, empty=empty)
         return values
 
     def compare(
@@ -232,18 +232,18 @@ class PartialLabelsets:
         import pandas as pd
 
         true = self.align(Y_true)
-        known = {
+        columns = {
             "agrees": self.agrees(true),
             "n_certain": self.is_certain.sum(axis=1),
             "n_possible": self.is_possible.sum(axis=1),
             "share_open": self.n_open / self.n_labels,
         }
         for metric in check_metrics(metrics):
-            known[metric.name] = self.accuracy(true, metric, empty=empty)
-        return pd.DataFrame(known, self.index)
+            columns[metric.name] = self.accuracy(true, metric, empty=empty)
+        return pd.DataFrame(columns, self.index)
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
-        """Return the names of certain, possible and open labels as a table, a row an instance.
+        """Names of certain, possible and open labels as a table, a row an instance.
 
         `gap` follows where it is known.
 

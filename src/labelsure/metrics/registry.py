@@ -1,10 +1,10 @@
 """Metrics: how accurate one labelset is when another is true, from the four counts.
 
-A metric is a function of (tp, fp, fn, tn) and says what others need to know of it: its title, its
-range, its kind of outcome. Those of the field are registered by name; any other function of the
-same arguments does as well. Two empty labelsets are the one case in which a function may give NaN,
-which is then worth `empty`. The recall of an empty truth and the precision of an empty prediction
-are 0 otherwise, so that F1 is the harmonic mean of both in every row.
+A metric is a function of (tp, fp, fn, tn) with a title, a range and a type of outcome. Those of the
+field are registered by name; any other function of the same arguments serves as well. Two empty
+labelsets are the one case in which a function may give NaN, which `empty` replaces. The recall of
+an empty truth and the precision of an empty prediction are 0 otherwise, so that F1 is the harmonic
+mean of both in every row.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Metric:
     Parameters
     ----------
     name
-        What tables and messages call it.
+        Name in tables and messages.
     function
-        Takes four float arrays, returns one of the same shape; NaN for two empty sets means
-        "worth `empty`".
+        Takes four float arrays, returns one of the same shape; `empty`
+        replaces NaN for two empty sets.
     range
         The least and the largest value that it can have, for any number of labels. Certified
-        gaps rest on it, so that every value is compared with it. None where it is not known: it
-        is then worked out for each number of labels.
+        gaps rest on it, so that every value is compared with it. None: it is computed for each
+        number of labels.
     outcome
         "binary" if there are no values but 0 and 1, "bounded" otherwise.
     title
@@ -72,11 +72,11 @@ class Metric:
             object.__setattr__(self, "title", self.name[:1].upper() + self.name[1:])
 
     def __hash__(self) -> int:
-        # Of the name alone: the function may be an object that has no hash.
+        # By the name alone: the function may be an object without a hash.
         return hash(self.name)
 
     def values(self, tp: Any, fp: Any, fn: Any, tn: Any, *, empty: float = 1.0) -> Floats:
-        """Return the metric of each entry, two empty sets being worth `empty` where it is 0/0."""
+        """Metric of each entry; `empty` replaces the 0/0 of two empty labelsets."""
         tp, fp, fn, tn = (np.asarray(count, dtype=np.float64) for count in (tp, fp, fn, tn))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.array(self.function(tp, fp, fn, tn), dtype=np.float64)
@@ -114,12 +114,12 @@ class Metric:
 
     @cached_property
     def depends_on_empty(self) -> bool:
-        """Whether it is 0/0 for two empty labelsets, so that these are worth `empty`."""
-        nothing = ([0], [0], [0], [1])
-        return bool(self.values(*nothing, empty=1.0) != self.values(*nothing, empty=0.0))
+        """Whether it is 0/0 for two empty labelsets, so that `empty` is their value."""
+        empty_counts = ([0], [0], [0], [1])
+        return bool(self.values(*empty_counts, empty=1.0) != self.values(*empty_counts, empty=0.0))
 
     def range_width(self, n_labels: int, *, empty: float = 1.0) -> float:
-        """Return how far apart two of its values can be, for labelsets of `n_labels`."""
+        """Largest difference between two values, for labelsets of `n_labels`."""
         if self.range is not None:
             return self.range[1] - self.range[0]
         tables = [self.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
@@ -128,14 +128,14 @@ class Metric:
     def table(
         self, n_labels: int, n_predicted: int, *, empty: float = 1.0, n_missed: int | None = None
     ) -> Floats:
-        """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted.
+        """Metric for every (tp, fn) when `n_predicted` of `n_labels` labels are predicted.
 
-        With `n_missed` for no more false negatives than that.
+        `n_missed` is the largest number of false negatives; None for all.
         """
         n_others = n_labels - n_predicted
-        most = n_others if n_missed is None else min(n_others, n_missed)
+        max_missed = n_others if n_missed is None else min(n_others, n_missed)
         tp = np.arange(n_predicted + 1)[:, np.newaxis]
-        fn = np.arange(most + 1)[np.newaxis, :]
+        fn = np.arange(max_missed + 1)[np.newaxis, :]
         tp, fn = np.broadcast_arrays(tp, fn)
         return self.values(tp, n_predicted - tp, fn, n_others - fn, empty=empty)
 
@@ -180,7 +180,7 @@ MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
 
 
 def get_metric(metric: MetricLike) -> Metric:
-    """Return the registered metric of that name, or the given function as a metric.
+    """The registered metric of a name, or a function as a metric.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def get_metric(metric: MetricLike) -> Metric:
 
 
 def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
-    """Return several metrics, which go by their names and so must have different ones.
+    """Several metrics. Raises InputError unless their names, which identify them, differ.
 
     Examples
     --------
@@ -225,17 +225,17 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
 
 
 def check_empty(empty: float) -> float:
-    """Return the accuracy of two empty labelsets under Jaccard and F1."""
+    """The checked value of two empty labelsets under Jaccard and F1."""
     return read_number(empty, "empty", 0, 1, hint="Usual choices are 1.0 and 0.0.")
 
 
 def check_level(level: float) -> float:
-    """Return a confidence level."""
+    """The checked confidence level."""
     return read_number(level, "level", 0, 1, ends="()", hint="Usual choices are 0.9 and 0.95.")
 
 
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
-    """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
+    """(tp, fp, fn, tn) of each prediction against its truth, each (n,).
 
     Labels are compared by name where both sides have names, rows by index where both have one.
     Where one is sparse, no array of all labels is made.
@@ -266,8 +266,8 @@ def accuracy(
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn).
     empty
-        What two empty labelsets are worth where the metric is 0/0. The recall of an empty truth and
-        the precision of an empty prediction alone are 0.
+        Value of two empty labelsets where the metric is 0/0. The recall of an empty truth and the
+        precision of an empty prediction alone are 0.
 
     Returns
     -------
@@ -284,6 +284,6 @@ def accuracy(
     >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
     array([0.5, 1. ])
     """
-    if hasattr(Y_pred, "is_open"):  # of `PartialLabelsets`, which judge what they decided
+    if hasattr(Y_pred, "is_open"):  # `PartialLabelsets` compare decided labels alone
         return np.asarray(Y_pred.accuracy(Y_true, metric, empty=empty))
     return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))

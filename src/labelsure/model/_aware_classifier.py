@@ -29,7 +29,7 @@ from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibr
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.constraints import LabelConstraints
-from labelsure.errors import InputError, hold_warnings, unknown_name, warn
+from labelsure.errors import InputError, record_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._comparison import Difference
 from labelsure.estimation._estimator import BatchSettings
@@ -288,7 +288,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         if isinstance(recalibration := self._recalibration(), Recalibration):
             recalibration.check_truth(data.Y, data.labels.names)
         calibration = self._make_calibration(data, estimator, promises.needs_own_rows)
-        with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
+        with record_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             self.fitted_ = promises.fit(calibration.calibrate(data), self._log)
         if suspects:
             warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)

@@ -28,7 +28,7 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import count_rows, index_of, take_rows
-from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.names import ParsedLabelsets
 from labelsure.labelsets.reading import check_shape
 from labelsure.labelsets.sparse import is_sparse
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
@@ -97,7 +97,7 @@ class Labels(CompactState):
         """Predictions of another system for the rows of `fit`, in the order of X and labels."""
         ordered = order_like(Y_pred, X)
         if isinstance(self.classes, list):
-            given = GivenLabelsets.read(ordered, "Y_pred")
+            given = ParsedLabelsets.read(ordered, "Y_pred")
             rows = given.to_rows(self.names, beside="`y`", sparse=is_sparse(truth))
         else:
             rows = read_classes(ordered, self.classes, "Y_pred")

@@ -14,7 +14,7 @@ from labelsure.errors import InputError
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.metrics.clusters import large_size
+from labelsure.metrics.clusters import cluster_size_quantile
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.registry import MetricLike, check_empty, check_level, get_metric
 from labelsure.model._calibration import Calibrated
@@ -94,7 +94,7 @@ class Promises:
         if self.policy is not None:
             realised = for_policy.accuracy(self.metric, self.empty)
             if for_estimator.clusters is not None:
-                self.policy.max_cluster_size = large_size(for_estimator.clusters)
+                self.policy.max_cluster_size = cluster_size_quantile(for_estimator.clusters)
             if for_policy is for_estimator:  # estimates by models that were fitted to other rows
                 scores = estimator.compare_estimates()[0]
             else:

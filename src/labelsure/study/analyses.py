@@ -3,8 +3,8 @@
 Analyses 0 and 3 are correlations of candidates and accuracy. Two scores of the same instances are
 compared with one outcome: their correlations depend on each other. The contribution of a single
 instance to each is its influence, and the spread of the *difference* of two influences gives the
-standard error of the difference under any dependence. Analyses 1 to 4 are additive linear
-models of Fisher's z of the correlations.
+standard error of the difference under any dependence. Analyses 1 to 4 are additive linear models of
+Fisher's z of the correlations.
 """
 
 from __future__ import annotations

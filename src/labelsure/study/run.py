@@ -37,8 +37,8 @@ from labelsure._runtime.storage import (
     OWNER,
     expand_path,
     first_line,
-    hold_folder,
     is_leftover,
+    lock_folder,
     make_folder,
     remove_leftovers,
     write_text,
@@ -103,7 +103,7 @@ class RunFolder:
         make_folder(self.path, "The run folder")
         self._check_is_run_folder()
         make_folder(self.path / "cells", "The run folder")
-        with hold_folder(self.path, "the run folder"):
+        with lock_folder(self.path, "the run folder"):
             self._is_locked = True
             try:
                 for name in ("", *FOLDERS):

@@ -1203,7 +1203,7 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
     pattern = "".join(signs.get(part, re.escape(part)) for part in parts)
     pattern += "" if root != base else "(?:/.*)?"
     found = []
-    for entry in storage.ask_store(root, find):
+    for entry in storage.call_store(root, find):
         below = entry.path.removeprefix(place).strip("/")
         name = f"{base.rstrip('/')}/{below}" if below else base
         is_hidden = any(part[0] in "._" for part in below.split("/") if part)

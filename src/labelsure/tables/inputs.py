@@ -34,8 +34,8 @@ from labelsure.labelsets.answers import (
     find_pairs,
     pair_lists,
     parse_cell,
-    read_cell_of_votes,
     read_score,
+    read_votes_of_cell,
     scores_by_name,
     show_value,
 )
@@ -790,7 +790,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return sum((self._read_votes(cell)[1] for cell in X[str(self.column)]), OddAnswers())
 
     def _read_votes(self, cell: object) -> tuple[Floats, OddAnswers]:
-        rows, _, odd = read_cell_of_votes(cell, self._shown_names, self.unknown)
+        rows, _, odd = read_votes_of_cell(cell, self._shown_names, self.unknown)
         return rows.astype(np.float64), odd
 
     def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str], where: str) -> Any:

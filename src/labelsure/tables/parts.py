@@ -103,7 +103,7 @@ class PartStore:
             with system.open_output_stream(f"{root}/{name}", compression=None) as file:
                 file.write(content)
 
-        storage.ask_store(self.place, write)
+        storage.call_store(self.place, write)
 
     def get(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -116,7 +116,7 @@ class PartStore:
         from pyarrow.fs import FileSelector
 
         system, root = storage.open_system(self.place)
-        found = storage.ask_store(
+        found = storage.call_store(
             self.place, lambda: system.get_file_info(FileSelector(root, allow_not_found=True))
         )
         return sorted(entry.base_name for entry in found if entry.is_file)
@@ -187,7 +187,7 @@ class ScoredParts(PartStore):
             yield
             return
         storage.make_folder(folder, "The folder of the parts")
-        with storage.hold_folder(folder, "the folder of the parts"):
+        with storage.lock_folder(folder, "the folder of the parts"):
             storage.remove_leftovers(folder)
             self._prepare(manifest, overwrite)
             try:
@@ -215,7 +215,7 @@ class ScoredParts(PartStore):
     def replace_by(self, other: ScoredParts) -> None:
         """Take the finished parts of another folder, which is removed, in place of the own ones."""
         folder, source = Path(self.place), Path(other.place)
-        with storage.hold_folder(folder, "the folder of the parts"):
+        with storage.lock_folder(folder, "the folder of the parts"):
             self._clear()
             folder.mkdir(exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):

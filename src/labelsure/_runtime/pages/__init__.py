@@ -1,7 +1,7 @@
-"""Pages: what was found, as one HTML file that asks for nothing else.
+"""Pages: results as one self-contained HTML file.
 
-A page is made of a plain dict, which holds all its numbers and is tested by itself. The template
-only prints it; the charts are SVG, and a small script draws again what people change.
+A page is made from a plain dict, which holds all its numbers and is tested by itself. The template
+only prints it; the charts are SVG, and a small script redraws them after input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Page:
     template
         The name of the template, "model" or "study".
     data
-        What the page shows: numbers, texts, lists and dicts.
+        Content of the page: numbers, texts, lists and dicts.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Page:
 
 
 def encode_json(data: object) -> str:
-    r"""Return data as JSON that can stand inside a script element, whatever texts it holds.
+    r"""JSON that is safe inside a script element, for any texts.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("labelsure._runtime", "pages"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -96,12 +96,12 @@ def _templates() -> Environment:
     for name in ("page.css", "page.js"):
         # Both are ours: they are put into the page as they are.
         text = folder.joinpath(name).read_text(encoding="utf-8")
-        found.globals[name.replace(".", "_")] = Markup(text)
-    found.filters["share"] = _format_share
-    found.filters["number"] = "{:,}".format
-    found.filters["short"] = _format_short
-    found.filters["raw_json"] = Markup
-    return found
+        environment.globals[name.replace(".", "_")] = Markup(text)
+    environment.filters["share"] = _format_share
+    environment.filters["number"] = "{:,}".format
+    environment.filters["short"] = _format_short
+    environment.filters["raw_json"] = Markup
+    return environment
 
 
 def _format_share(value: float | None, digits: int = 3) -> str:
@@ -109,5 +109,5 @@ def _format_share(value: float | None, digits: int = 3) -> str:
 
 
 def _format_short(n: int) -> str:
-    """Return a count that fits on a bar."""
+    """Count as a text that fits on a bar."""
     return f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k"

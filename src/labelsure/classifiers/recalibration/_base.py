@@ -15,7 +15,7 @@ from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, pa
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.counts import stack_rows
-from labelsure.labelsets.label_names import refuse_other_labels
+from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import check_weights
 from labelsure.saving import Savable
 
@@ -163,7 +163,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "is_kept_")
         check_distribution(dist)
         fitted = f"the fitted {type(self).__name__}"
-        refuse_other_labels(
+        check_same_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, fitted
         )
         if not self.is_kept_ or len(dist) == 0:
@@ -265,7 +265,7 @@ def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
         raise InputError("`dists` must hold at least one batch of distributions, got none.")
     first = parts[0].dist
     for part in parts:
-        refuse_other_labels(
+        check_same_labels(
             part.dist.label_names,
             part.dist.n_labels,
             first.label_names,

@@ -28,7 +28,7 @@ from labelsure.distributions.constraints import (
     constrain_named,
     refuse_broken_rules,
 )
-from labelsure.errors import InputError, hold_warnings
+from labelsure.errors import InputError, record_warnings
 from labelsure.labelsets.label_rules import LabelRules
 
 
@@ -154,7 +154,7 @@ class ConstrainedCalibration(Ruled):
         prepared = [self._prepare(part.dist) for part in parts]
         truths = [part.truth for part in parts]
         for form in self._forms(prepared[0]):
-            with hold_warnings(UserWarning):  # of a form that was not asked for
+            with record_warnings(UserWarning):  # of a form that was not asked for
                 form.fit_parts(prepared, truths, sample_weights)
             if form.is_kept_ and form.gain_ > self.gain_:
                 self.form_ = form

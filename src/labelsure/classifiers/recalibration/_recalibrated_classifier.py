@@ -40,7 +40,7 @@ from labelsure.classifiers.recalibration._votes import VoteSmoothing
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
-from labelsure.errors import InputError, hold_warnings
+from labelsure.errors import InputError, record_warnings
 from labelsure.labelsets.foreign import count_rows, index_of, refuse_masked, take_rows
 from labelsure.labelsets.names import check_weights
 
@@ -64,7 +64,7 @@ def fit_recalibration(
     automatic = _choose_recalibration(dists[0])
     if setting is None or automatic is None or sum(map(len, dists)) < MIN_AUTO:
         return None
-    with hold_warnings(UserWarning):  # of a recalibration that was not asked for
+    with record_warnings(UserWarning):  # of a recalibration that was not asked for
         return automatic.fit_parts(dists, Ys, sample_weights)
 
 

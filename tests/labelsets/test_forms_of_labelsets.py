@@ -1,4 +1,4 @@
-"""One door for labelsets: every form of Y gives the same answer in every function, or an error."""
+"""Every form of labelsets gives the same result in every function, or an error."""
 
 import inspect
 import warnings
