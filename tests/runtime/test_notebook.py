@@ -45,6 +45,9 @@ def shown(thing):
     return " ".join(text for text in reader.text if text)
 
 
+NEW = np.random.default_rng(1).normal(size=(100, 2))
+
+
 def model(target=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
@@ -122,6 +125,19 @@ THINGS = {
         lambda: model(0.4).policy_,
         r"Accept scores .* threshold share bound n_samples 0.\d+ .* 0.400 \d+",
     ),
+    "path": (
+        lambda: model(0.4).policy_.path(),
+        r"10 thresholds with lower bounds .* accepted. threshold share mean bound 0 0.\d+",
+    ),
+    "labels": (
+        lambda: model(0.4).estimate_labels(NEW),
+        r"Estimated F1 of 2 labels, 0.\d+ on average. n_predicted n_true",
+    ),
+    "prevalence": (
+        lambda: model(0.4).estimate_prevalence(NEW),
+        r"Prevalence of 2 labels \(assumes label shift\). .*calibration prevalence low high",
+    ),
+    "monitored": (lambda: model(0.4).monitor([NEW]), r"No alarm in 1 chunk. Nothing .* chunk n_s"),
     "policy by group": (
         lambda: ls.ByGroup(ls.AcceptPolicy(0.4)).fit(
             np.ones(90), np.ones(90), ["<a>", "b", "b"] * 30
