@@ -60,7 +60,8 @@ def print_table(table: Table) -> None:
     from rich.measure import Measurement
 
     console = make_console()
-    least = Measurement.get(console, console.options, table).minimum
+    # Measured without the width of the terminal, which rich takes for an upper limit.
+    least = Measurement.get(console, console.options.update(max_width=10_000), table).minimum
     console.width = max(console.width, least)
     console.print(table)
 
