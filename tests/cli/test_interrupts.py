@@ -22,7 +22,6 @@ NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 def run(monkeypatch, tmp_path, capsys):
     """Let a command do something else; return its exit code and what it says on stderr."""
     monkeypatch.setattr(_app, "SECONDS_UNTIL_REPEATED", 0.02)
-    monkeypatch.setattr(_app, "SECONDS_UNTIL_RETRIED", 0.01)
 
     def run(function):
         monkeypatch.setattr("labelsure.study.run.run_study", lambda *_, **__: function())
@@ -117,30 +116,36 @@ def test_a_library_that_goes_on(run):
     assert run(ignore) == (130, SENTENCE)
 
 
-@pytest.mark.parametrize(
-    ("module", "function"),
-    [("joblib.externals.loky.process_executor", "submit"), ("joblib.parallel", "_abort")],
-)
-def test_a_pool_is_made_and_ended_first(run, module, function):
-    code = f"def {function}():\n raise_signal(15)\n sleep(0.05)\n finished.append(1)"
-    names = {"__name__": module, "raise_signal": signal.raise_signal, "sleep": time.sleep}
-    finished = names["finished"] = []
-    exec(code, names)
+POOLS = """
+import sys, time
+import labelsure.study.run
+from labelsure._runtime.processes import end_workers, run_tasks, watched_workers
+from labelsure.cli import main
 
-    def work():
-        names[function]()
-        wait_in_vain()
+def make_pools(*_, **__):
+    print("ready", flush=True)
+    with watched_workers():
+        while True:
+            list(run_tasks(time.sleep, [(0.01,)] * 4, n_jobs=2))
+            end_workers()
 
-    assert run(work) == (130, SENTENCE)
-    assert finished == [1]
+labelsure.study.run.run_study = make_pools
+sys.argv = ["labelsure", "study", "run", "quick", "--out", sys.argv[1]]
+sys.exit(main())
+"""
 
 
-def test_a_pool_that_never_ends_is_interrupted_all_the_same(run, monkeypatch):
-    monkeypatch.setattr(_app, "MAX_RETRIES", 3)
-    names = {"__name__": "joblib.externals.loky", "wait": wait_in_vain}
-    names["raise_signal"] = signal.raise_signal
-    exec("def submit():\n raise_signal(15)\n wait()", names)
-    assert run(names["submit"]) == (130, SENTENCE)
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.4])
+def test_a_signal_while_pools_are_made_and_ended(tmp_path, seconds):
+    """The workers hold the pipes open until the last of them has left."""
+    words = [sys.executable, "-c", POOLS, str(tmp_path / "run")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, start_new_session=True, **pipes) as program:
+        assert program.stdout.readline() == "ready\n"
+        time.sleep(seconds)
+        program.send_signal(signal.SIGTERM)
+        _, said = program.communicate(timeout=60)
+    assert (program.returncode, said) == (130, SENTENCE)
 
 
 PROGRAM = """

@@ -30,7 +30,7 @@ def comparison(run_folder):
 @pytest.fixture(scope="module")
 def digits():
     """Fit the demo's model once."""
-    return _data._digits()
+    return _data._predict_digits()
 
 
 def test_tables_and_figures_are_there(run_folder):
@@ -89,7 +89,7 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
 
 
 def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
-    monkeypatch.setattr("labelsure.cli._data._digits", lambda: digits)
+    monkeypatch.setattr("labelsure.cli._data._predict_digits", lambda: digits)
     assert main(["demo", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == digits
@@ -102,7 +102,7 @@ def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
 
 
 def test_the_demo_is_a_table(digits, capsys, monkeypatch):
-    monkeypatch.setattr("labelsure.cli._data._digits", lambda: digits)
+    monkeypatch.setattr("labelsure.cli._data._predict_digits", lambda: digits)
     assert main(["demo"]) == 0
     text = capsys.readouterr().out
     assert "Traits of handwritten digits" in text
@@ -110,6 +110,6 @@ def test_the_demo_is_a_table(digits, capsys, monkeypatch):
     assert "All 719 predictions: estimated mean Jaccard 0." in text
     assert "are accepted for a target of 0.9" in text
     none = {**digits, "actual_of_accepted": None, "n_accepted": 0}
-    monkeypatch.setattr("labelsure.cli._data._digits", lambda: none)
+    monkeypatch.setattr("labelsure.cli._data._predict_digits", lambda: none)
     assert main(["demo"]) == 0
     assert "No prediction is accepted" in capsys.readouterr().out

@@ -179,12 +179,7 @@ def _options(
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 SECONDS_UNTIL_REPEATED = 2.0
-SECONDS_UNTIL_RETRIED = 0.05
-MAX_RETRIES = 100
-"""An interrupt that did not end the command is raised again. One that comes while joblib makes or
-ends its pool waits until that is done, five seconds at most."""
-
-ENDING_POOL = (("joblib.parallel", "_abort"), ("joblib.parallel", "_terminate_and_reset"))
+"""An interrupt that did not end the command is raised again."""
 
 
 class Interrupts:
@@ -194,8 +189,8 @@ class Interrupts:
 
     - Python drops exceptions of callbacks and finalizers. It is raised again until `finish`.
     - A library may replace it by an exception of its own. `finish` returns whether a signal came.
-    - A pool of processes that is interrupted while it is made leaves orphan processes: the
-      exception is delayed.
+    - A pool of processes that is interrupted while it is made or ended keeps its workers. `finish`
+      ends them, and those that it does not find leave with this process.
     - After the last line of the command, when Python itself ends, it would be printed and
       forgotten. From `finish` on a signal ends the process.
 
@@ -210,7 +205,6 @@ class Interrupts:
     def __init__(self, owner: Callable[..., Any], *, is_program: bool) -> None:
         self._code, self._is_program = owner.__code__, is_program
         self._is_requested = self._is_finished = False
-        self._n_retries = 0
         self._repeat: threading.Timer | None = None
         self._old_handlers: dict[int, Any] = {}
 
@@ -256,26 +250,11 @@ class Interrupts:
         self._is_requested = True
         if frame is not None and frame.f_code is self._code:
             return
-        is_delayed = self._n_retries < MAX_RETRIES and _changes_pool(frame)
-        self._n_retries += is_delayed
-        seconds = SECONDS_UNTIL_RETRIED if is_delayed else SECONDS_UNTIL_REPEATED
-        self._repeat = threading.Timer(seconds, _thread.interrupt_main, [number])
+        self._repeat = threading.Timer(SECONDS_UNTIL_REPEATED, _thread.interrupt_main, [number])
         self._repeat.daemon = True
         self._repeat.start()
-        if not is_delayed:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     def _take_dropped(self, dropped: Any) -> None:
         if not (self._is_requested and issubclass(dropped.exc_type, KeyboardInterrupt)):
             self._hook(dropped)
-
-
-def _changes_pool(frame: FrameType | None) -> bool:
-    """Whether joblib is about to make or end its pool of processes."""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__"))
-        function = (module, frame.f_code.co_name)
-        if module.startswith("joblib.externals.loky") or function in ENDING_POOL:
-            return True
-        frame = frame.f_back
-    return False

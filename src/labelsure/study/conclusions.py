@@ -305,27 +305,26 @@ def evaluate_conclusions(
         row: Any
         for row in rows.itertuples(index=False):
             query = Query(row.association, row.subjects.split(), row.on.split())
-            numbers_of, sign = QUANTITIES[row.quantity], int(row.sign)
-            paper_numbers, our_numbers = (
-                {n.text: n for n in numbers_of(e, query)} for e in (paper, ours)
+            printed, own, *single = (
+                {number.text: number for number in QUANTITIES[row.quantity](evidence, query)}
+                for evidence in (paper, ours, *splits)
             )
-            split_numbers = [
-                {n.text: n.value for n in numbers_of(split, query)} for split in splits
-            ]
-            for text in dict.fromkeys([*paper_numbers, *our_numbers]) if our_numbers else ():
-                published, own = (
-                    numbers.get(text, Number(text)) for numbers in (paper_numbers, our_numbers)
-                )
-                values = [
-                    split[text] for split in split_numbers if not np.isnan(split.get(text, np.nan))
-                ]
-                test = _test_level(published.p_value, sign), float(row.bound)
-                interval = interval_over_splits(np.array(values), ratio)
-                claims.append(
-                    Claim(text, sign, *own[1:], *published[1:], *test, *interval, len(values))
-                )
+            for text in dict.fromkeys([*printed, *own]) if own else ():
+                numbers = [by_text.get(text, Number(text)) for by_text in (printed, own, *single)]
+                claims.append(_make_claim(row, *numbers, test_to_training=ratio))
         drawn.append(Conclusion(str(name), rows["statement"].iloc[0], tuple(claims), applicable))
     return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))
+
+
+def _make_claim(
+    row: Any, published: Number, own: Number, *single: Number, test_to_training: float
+) -> Claim:
+    """Claim of a row of the conclusions about a number, which is also that of `single` splits."""
+    sign = int(row.sign)
+    values = np.array([number.value for number in single if not np.isnan(number.value)])
+    interval = interval_over_splits(values, test_to_training)
+    test = _test_level(published.p_value, sign), float(row.bound)
+    return Claim(own.text, sign, *own[1:], *published[1:], *test, *interval, len(values))
 
 
 def _test_level(paper_p: float, sign: int) -> float:
