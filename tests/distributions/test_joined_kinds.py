@@ -39,7 +39,7 @@ def test_what_is_refused():
     table, rest = many("table", 2, 2), many("independent", 2, 2)
     for arguments, message in (
         ((rest, rest, 0.1), "`table` must be a LabelsetTable, got IndependentLabels"),
-        ((table, table, 0.1), "`rest` must be a IndependentLabels, got LabelsetTable"),
+        ((table, table, 0.1), "`rest` must be IndependentLabels, got LabelsetTable"),
         ((table, rest[:1], 0.1), "got 2 and 1 instances"),
         ((table, rest, 0.0), "must be above 0 and at most 1, .*got 0.0"),
         ((table, rest, 1.5), "must be above 0 and at most 1"),

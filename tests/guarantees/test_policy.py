@@ -208,14 +208,9 @@ def test_messages(scored):
         AcceptPolicy(0.9, outcome="binary").fit([0.5], [0.5])
     with fails("`grid` must be a list of finite thresholds"):
         AcceptPolicy(0.9, grid=[np.inf]).fit(score, accuracy)
-    policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
-    with fails("`groups` must be given just as to `fit`, got some here and none there"):
-        policy.accept([0.5], ["a"])
     with fails("`groups` must have one entry for each of the 3000 rows, got shape"):
-        AcceptPolicy(0.8).fit(score, accuracy, ["a"])
-    grouped = AcceptPolicy(share=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
-    with fails("got none here and some there"):
-        grouped.accept([0.5])
+        ls.ByGroup(AcceptPolicy(0.8)).fit(score, accuracy, ["a"])
+    grouped = ls.ByGroup(AcceptPolicy(share=0.8)).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("must be among those of `fit`, got 'c'. It had 'a', 'b'."):
         grouped.accept([0.5], ["c"])
 

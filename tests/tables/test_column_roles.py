@@ -422,10 +422,10 @@ def test_a_plan_reads_columns_as_its_files_need(tmp_path):
 
     write(tmp_path, CSV)
     table = {"file": "weather.csv", "labels": "tags", "sep": ";", "index": "id", "drop": ["notes"]}
-    loaded = DataSource(**table).below(tmp_path).load("weather")
+    loaded = DataSource(**table).resolve_paths(tmp_path).load("weather")
     assert loaded.data.feature_names == ("degrees", "note_2")
     assert list(loaded.data.X.index) == ["Mo", "Tu", "We"]
-    other = DataSource(**{**table, "drop": ["note_2"]}).below(tmp_path).load("weather")
+    other = DataSource(**{**table, "drop": ["note_2"]}).resolve_paths(tmp_path).load("weather")
     assert other.data.n_features == loaded.data.n_features
     assert other.checksum != loaded.checksum
 

@@ -150,8 +150,8 @@ def test_monitor_and_report(folder, name):
         monitor_files(model, source, time="day", every="W-MON", **given)
         for source, given in ((path, text), (train, {}))
     )
-    assert len(found) == 4
-    pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(whole), rtol=1e-12)
+    assert len(found.to_frame()) == 4
+    pd.testing.assert_frame_equal(found.to_frame(), whole.to_frame(), rtol=1e-12)
     pages = [
         report_files(model, source, id_column="id", title="T", n_jobs=1, **given).html
         for source, given in ((path, text), (train, {}))

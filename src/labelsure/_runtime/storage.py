@@ -20,11 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
-from labelsure._runtime.typing import JsonObject
 from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
 if TYPE_CHECKING:
-    from labelsure._runtime.typing import AnyPath  # which loads NumPy; help texts do without
+    from labelsure._runtime.typing import AnyPath, JsonObject  # loads NumPy; help does without
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 """Names of temporary files: the target, the process and its thread."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import make_console, print_json, print_table
 from labelsure.cli._options import RESEARCH, TRY, Command, app
 
 if TYPE_CHECKING:
+    from labelsure._runtime.typing import JsonObject
     from labelsure.tables.datasets import Dataset
 
 data_app = typer.Typer(help="List, describe and fetch data sets.", rich_markup_mode="rich")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     NOTHING_TO_DO,
@@ -24,6 +23,7 @@ from labelsure.cli._options import MODELS, Command, app, output_of
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
+    from labelsure._runtime.typing import JsonObject
     from labelsure.distributions.constraints import LabelConstraints
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_card import ModelCard

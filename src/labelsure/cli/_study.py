@@ -9,7 +9,6 @@ import typer
 
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.storage import first_line
-from labelsure._runtime.typing import JsonObject
 from labelsure.cli import _options as opt
 from labelsure.cli._console import (
     CELLS_FAILED,
@@ -26,6 +25,7 @@ from labelsure.cli._console import (
 from labelsure.cli._options import RESEARCH, Command, app
 
 if TYPE_CHECKING:
+    from labelsure._runtime.typing import JsonObject
     import pandas as pd
     from rich.table import Table
 
