@@ -25,10 +25,10 @@ from labelsure.cli._console import (
 from labelsure.cli._options import RESEARCH, Command, app
 
 if TYPE_CHECKING:
-    from labelsure._runtime.typing import JsonObject
     import pandas as pd
     from rich.table import Table
 
+    from labelsure._runtime.typing import JsonObject
     from labelsure.study.run import CellEvent, StudyRun
 
 CORRELATIONS = "tables/values_correlations.csv"
