@@ -160,10 +160,11 @@ def test_values_of_parquet(tmp_path, monkeypatch):
     assert len(file.getvalue()) < 2**14
     path = tmp_path / "long.parquet"
     path.write_bytes(file.getvalue())
-    monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 2 * 10**6 - 1)
-    with pytest.raises(TooLargeError, match=r"need 1.9 MiB, more than"):
+    # Two columns of a byte for the value and one for whether it is missing, and row numbers.
+    monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 4 * 10**6)
+    with pytest.raises(TooLargeError, match=r"need 3.8 MiB, more than"):
         ls.read_dataset(path, "y")
-    monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 3 * 10**6)  # and row numbers
+    monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 4 * 10**6 + 10**4)
     assert ls.read_dataset(path, "y").n_samples == 10**6
 
 
