@@ -354,7 +354,6 @@ EXEMPT = {
     "LinearChain.link_logits": "likewise",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
-    "ConstrainedCalibration.fit_parts": "reads them as Recalibration.fit_parts does",
     "ConstrainedCalibration.check_truth": "takes labelsets that were read",
     "Recalibration.check_truth": "likewise",
     "PredictionColumns.fit": "does not look at y",

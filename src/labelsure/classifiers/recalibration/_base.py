@@ -107,7 +107,11 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        parts = self._read_parts(dists, Ys)
+        self._fit_aligned(self._read_parts(dists, Ys), sample_weights)
+        return self
+
+    def _fit_aligned(self, parts: list[Part], sample_weights: Sequence[object] | None) -> None:
+        """Fit the parameters and measure their gain, from truths aligned with distributions."""
         for part in parts:
             self._check_kind(part.dist)
         if sample_weights is not None:
@@ -122,7 +126,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self._measure_gain(parts)
         self.is_kept_, self.reason_ = not self.gate or passes(self.gain_low_), ""
         self._warn_of_parameters()
-        return self
 
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
         """Raise InputError for true labelsets that recalibrated distributions exclude."""

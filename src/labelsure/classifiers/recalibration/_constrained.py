@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -119,29 +119,7 @@ class ConstrainedCalibration(Ruled):
         super().__init__(constraints)
         self.calibrate = calibrate
 
-    def fit_parts(
-        self,
-        dists: Sequence[LabelsetDistribution],
-        Ys: Sequence[object],
-        sample_weights: Sequence[object] | None = None,
-    ) -> Self:
-        """Fit to several batches together, such as the out-of-fold predictions of each fold.
-
-        Parameters
-        ----------
-        dists
-            One batch of distributions for each part.
-        Ys
-            Their true labelsets. Raises InputError if one of them breaks a rule.
-        sample_weights
-            Their weights; None for equal ones.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        parts = self._read_parts(dists, Ys)
+    def _fit_aligned(self, parts: list[Part], sample_weights: Sequence[object] | None) -> None:
         for part in parts:
             self.check_truth(part.truth, self.label_names_)
         n_broken = [np.count_nonzero(~self._rules.is_valid(part.dist.mode())) for part in parts]
@@ -150,7 +128,7 @@ class ConstrainedCalibration(Ruled):
         self.form_, self.is_kept_ = None, True
         self.gain_ = self.gain_low_ = self.gain_high_ = 0.0
         if not self.calibrate or self.n_samples_ < 2 * N_FOLDS:
-            return self
+            return
         prepared = [self._prepare(part.dist) for part in parts]
         truths = [part.truth for part in parts]
         for form in self._forms(prepared[0]):
@@ -160,7 +138,6 @@ class ConstrainedCalibration(Ruled):
                 self.form_ = form
                 for name in ("gain_", "gain_low_", "gain_high_", "n_samples_", "n_impossible_"):
                     setattr(self, name, getattr(form, name))
-        return self
 
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
         """Raise InputError for true labelsets that break a rule."""
