@@ -46,7 +46,7 @@ RowsLike = int | slice | Sequence[int] | NDArray[np.intp] | NDArray[np.int64] | 
 """Some rows of a batch as users pick them: a position, a slice, positions, or a mask."""
 
 JsonObject = dict[str, Any]
-"""An object of JSON: settings, cards, manifests, and what pages show."""
+"""JSON object, such as settings, a model card, a manifest or the data of a page."""
 
 Column: TypeAlias = "pd.Series[Any]"
 """A column of a table that users pass, with values of any type."""

@@ -1,4 +1,4 @@
-"""Estimators that hold any model: reading X and y for its fit, and what the model is."""
+"""Input validation for wrapped estimators, and access to the estimator inside."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def innermost(model: Estimator) -> Estimator:
 
 
 def first_step(model: Estimator) -> Estimator:
-    """Return what takes the instances first: the first step of a pipeline, also of a frozen one."""
+    """First step of a pipeline, frozen or not; the estimator itself if it is none."""
     model = model.estimator if isinstance(model, FrozenEstimator) else model
     return model.steps[0][1] if isinstance(model, Pipeline) else model
 

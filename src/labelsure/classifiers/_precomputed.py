@@ -1,4 +1,4 @@
-"""`PrecomputedProbabilities`: an estimator whose X is what another system predicted."""
+"""`PrecomputedProbabilities`: an estimator whose X holds the predictions of another system."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return what X says as distributions.
+        """Distributions over labelsets for the predictions in X.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self._distribution_of_checked(X)
 
     def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return what X says as distributions, after checking its shape and names."""
+        """Distributions for the predictions in X. Raises InputError for a wrong shape or name."""
         X = self._tabulate(X, self.label_names_)
         array = self._check_shape(X)
         if not _has_answers(array):
@@ -172,7 +172,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self._wrap(array, self.label_names_)._with_index(index_of(X))
 
     def _order_columns(self, array: Any, own: LabelNames) -> Any:
-        """Return what X says in the order of the labels; an array has its columns as in `fit`."""
+        """Predictions with columns in the order of the labels; those of arrays are as in `fit`."""
         if own is None or self.label_names_ is None:
             own = self.column_names_
             if array.shape[-1] != self.n_features_in_:
