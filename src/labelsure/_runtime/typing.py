@@ -22,6 +22,9 @@ Labelsets = NDArray[np.int8]
 """Zeros and ones, the last axis running over the labels. Of very many labels a
 `scipy.sparse.csr_array` of ones, which is no array to mypy: `labelsets` has functions of both."""
 
+Array = NDArray[Any]
+"""Array of any type; `Floats` and the others where the type is known."""
+
 Rows = slice | Indices
 """Selector of some instances of a batch."""
 
@@ -35,6 +38,13 @@ FeaturesLike = Any
 """X as users pass it: an array, a DataFrame, a scipy sparse matrix, a list of dicts, a list of
 texts, or whatever the wrapped estimator takes."""
 
+Features = Any
+"""X once it is read: an array or a sparse array, or what a wrapped estimator of another library
+takes."""
+
+FrameLike = Any
+"""A table of pandas, Polars or Arrow; `as_table` makes it a DataFrame."""
+
 LabelsetsLike = Any
 """Labelsets as users pass them, read by `labelsets`: zeros and ones, a DataFrame, lists of names,
 sparse rows, `Decisions`, or one class for each instance."""
@@ -44,6 +54,9 @@ Estimator = Any
 
 RowsLike = int | slice | Sequence[int] | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
 """Some rows of a batch as users pick them: a position, a slice, positions, or a mask."""
+
+Settings = dict[str, Any]
+"""Keyword arguments that are passed on to a function."""
 
 JsonObject = dict[str, Any]
 """JSON object, such as settings, a model card, a manifest or the data of a page."""
