@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study browser test test-slow explore lint types layers unit nojit bench docs clean
+.PHONY: study browser test test-slow explore lint types layers unit nojit bench evidence release-check docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study run embedded --out runs/embedded
@@ -50,6 +50,15 @@ browser: .venv/bin/python
 
 bench: .venv/develop.stamp
 	$(BIN)/python -m benchmarks
+
+# Every CSV file and chart of docs/evidence and README's pictures, from the scripts in benchmarks that
+# are older than the code. Takes hours, goes on where it stopped. LABELSURE_DATA names the folder of the ARFF files.
+evidence: .venv/develop.stamp
+	$(BIN)/python -m benchmarks.evidence make
+
+# Files of docs/evidence that are older than the code behind them.
+release-check: .venv/develop.stamp
+	$(BIN)/python -m benchmarks.evidence check
 
 docs: .venv/docs.stamp
 	test -d .venv/node/node_modules/katex || npm install --silent --no-fund --no-audit --prefix .venv/node katex@0.16 || echo "No npm: formulas show as their source."

@@ -20,7 +20,6 @@ from rich.table import Table
 
 from benchmarks import (
     arff,
-    base_learners,
     chains,
     classifiers,
     conformal_peers,
@@ -29,12 +28,9 @@ from benchmarks import (
     first_use,
     many_labels,
     million_labels,
-    paper_variants,
     rates,
     regions,
     scoring,
-    study,
-    training,
     trellis,
     waits,
 )
@@ -60,14 +56,6 @@ MODULES = (
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
-TABLES = {
-    "base_learners": base_learners.main,
-    "paper_variants": paper_variants.main,
-    "study": study.main,
-    "training": training.main,
-}
-"""Tables of evidence that need the paper's data sets or runs of them: only by name, and alone."""
-
 if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):
     raise ValueError("Two benchmarks have one name, so that only one of them would run.")
 
@@ -87,12 +75,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="all of them without a name")
     parser.add_argument("--page", action="store_true", help=f"write {PAGE}")
     chosen = parser.parse_args(arguments)
-    if len(chosen.names) == 1 and chosen.names[0] in TABLES:
-        TABLES[chosen.names[0]]()
-        return 0
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join([*BENCHMARKS, *TABLES])}")
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHMARKS)}")
     names = chosen.names or list(BENCHMARKS)
     warnings.simplefilter("ignore")  # of shifts, targets out of reach and learners that stop early
     console = Console(width=140)

@@ -1,13 +1,14 @@
 """What a policy accepts with few calibration rows, by their number and by its confidence.
 
-    LABELSURE_DATA=folder python -m benchmarks.acceptance_levels
+    LABELSURE_DATA=folder python -m benchmarks.acceptance_levels docs/evidence/acceptance_levels.csv
 
-Populations, targets and failures are those of `benchmarks.acceptance`. Printed is a Markdown table
-of the mean share accepted / the share of policies whose accepted mean accuracy misses the target.
+Populations, targets and failures are those of `benchmarks.acceptance`. A cell has the mean share
+accepted / the share of policies whose accepted mean accuracy misses the target.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
@@ -21,8 +22,8 @@ SETS = ("scene", "yeast", "slashdot", "emotions", "stare", "enron", "medical")
 SIZES, LEVELS, N_REPEATS = (100, 300, 1000), (0.95, 0.9, 0.8, 0.5), 10
 
 
-def main() -> None:
-    """Fit a policy to each draw at each level, and print the table."""
+def main(file: str) -> None:
+    """Fit a policy to each draw at each level, and write the table."""
     warnings.simplefilter("ignore", ls.TargetWarning)
     rows, generator = [], np.random.default_rng(2)
     for _, title, metric, (scores, values) in populations(SETS):
@@ -42,13 +43,18 @@ def main() -> None:
                     missed = accepted.any() and values[accepted].mean() < target
                     rows.append((metric, n, level, accepted.mean(), missed))
     table = pd.DataFrame(rows, columns=["metric", "n", "level", "share", "missed"])
-    print("| metric | n | policies |" + "".join(f" {level:g} |" for level in LEVELS))
-    print("|" + "---|" * (3 + len(LEVELS)))
+    cells = []
     for (metric, n), part in table.groupby(["metric", "n"]):
-        found = part.groupby("level")[["share", "missed"]].mean().loc[list(LEVELS)]
-        cells = [f"{share:.3f} / {missed:.3f}" for share, missed in found.to_numpy()]
-        print(f"| {metric} | {n:,} | {len(part) // len(LEVELS)} | {' | '.join(cells)} |")
+        found = part.groupby("level")[["share", "missed"]].mean().loc[[*LEVELS]].to_numpy()
+        row = {"metric": metric, "n": f"{n:,}", "policies": len(part) // len(LEVELS)}
+        shares = (
+            f"{share:.3f} / {missed:.3f}" for share, missed in found.loc[[*LEVELS]].to_numpy()
+        )
+        cells.append(row | dict(zip(LEVELS, shares, strict=True)))
+    found = pd.DataFrame(cells)
+    found.to_csv(file, index=False)
+    print(found.to_string(index=False))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -1,6 +1,6 @@
 """The base learner of the paper: which one explains its correlations on independent labels.
 
-    LABELSURE_DATA=folder python -m benchmarks base_learners
+    LABELSURE_DATA=folder python -m benchmarks.base_learners
 
 The paper does not name its base learner. Twenty-one of scikit-learn are fitted to each label of the
 six data sets, on splits of this script; mode, candidates and correlations of independent labels
@@ -137,3 +137,7 @@ def main() -> None:
         console.print(f"{title}: {shown}", highlight=False)
         table = pd.DataFrame(rows).sort_values("MAD")
         OUT.write_text(table.round(3).to_csv(index=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

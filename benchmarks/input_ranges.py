@@ -1,6 +1,6 @@
 """How often ordinary rows lie outside of input ranges, and which faults of inputs are found.
 
-    python -m benchmarks.input_ranges folder docs/evidence/input_ranges.csv
+    LABELSURE_DATA=folder python -m benchmarks.input_ranges docs/evidence/input_ranges.csv
 
 For each of nine data sets in the folder, ten random halves: ranges of one, rows of the other as
 they are and with a fault. Under a minute on one core.
@@ -8,6 +8,7 @@ they are and with a fault. Under a minute on one core.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,13 +68,14 @@ def measure(folder: Path) -> Iterator[tuple[str, str, float]]:
                 yield name, fault, float(found.astype(bool).mean())
 
 
-def main(folder: str, file: str) -> None:
+def main(file: str) -> None:
     """Measure, and write the table."""
-    found = pd.DataFrame(measure(Path(folder)), columns=["set", "fault", "outside"])
+    rows = measure(Path(os.environ["LABELSURE_DATA"]))
+    found = pd.DataFrame(rows, columns=["set", "fault", "outside"])
     table = found.groupby(["fault", "set"])["outside"].mean().unstack("set").loc[list(FAULTS)]
     table.round(4).to_csv(file)
     print(table.round(3).to_string())
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

@@ -1,6 +1,6 @@
 """Ensembles and trellises that the paper may mean: which explains its correlations.
 
-    LABELSURE_DATA=folder python -m benchmarks paper_variants
+    LABELSURE_DATA=folder python -m benchmarks.paper_variants
 
 The base learner is that of the plan paper-lasso. The table has the mean absolute difference (MAD)
 of the mean over splits (one, or three) from the 12 published correlations of a data set and
@@ -107,3 +107,7 @@ def main() -> None:
         wide = gaps.pivot_table("MAD", keys, "dataset", sort=False)
         wide.insert(0, "splits", rows.groupby(keys)["repeat"].nunique())
         OUT.write_text(wide.round(3).reset_index().to_csv(index=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """The tables of the page about Park and Read, from one run of each plan.
 
     labelsure study run PLAN --data DIR --out RUNS/PLAN   # for each of `PLANS`, and wide
-    LABELSURE_RUNS=RUNS python -m benchmarks study
+    LABELSURE_RUNS=RUNS python -m benchmarks.study
 
 Writes docs/evidence/study_*.csv and prints the tables of docs/evidence/study.md as Markdown.
 """
@@ -222,3 +222,7 @@ def print_datasets(table: pd.DataFrame) -> None:
     print_head(*keys, *wide.columns)
     for key, row in wide.iterrows():
         print_row(*key, *row)
+
+
+if __name__ == "__main__":
+    main()

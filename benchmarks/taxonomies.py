@@ -1,6 +1,6 @@
 """Labels with rules: what constraints gain, in likelihood, decisions, estimates and acceptance.
 
-    python -m benchmarks.taxonomies out.csv [set ...]
+    python -m benchmarks.taxonomies docs/evidence/taxonomies.csv [set ...]
 
 Each set gives probabilities of labels that were fitted one by one, for rows whose truth obeys the
 rules: `digits` of scikit-learn with traits of which a digit has some, packages of Debian with their

@@ -1,6 +1,6 @@
 """The classifier that `labelsure train` uses by default: accuracy against seconds.
 
-    LABELSURE_DATA=folder python -m benchmarks training
+    LABELSURE_DATA=folder python -m benchmarks.training
 
 Exact match is of the mode, Jaccard and F1 of the labelsets of highest expected Jaccard, on at most
 200 test rows of each split; seconds are CPU seconds of `fit` on one core. Rule, set before the
@@ -125,3 +125,7 @@ def main() -> None:
         table = summarise(pd.DataFrame(rows)).round(3)
         OUT.write_text(table.to_csv(index=False), encoding="utf-8")
     console.print(table.to_string(), highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Sampled answers as votes: what an estimator of accuracy adds to the share of agreeing answers.
 
-    LABELSURE_DATA=folder python -m benchmarks.votes out.csv
+    LABELSURE_DATA=folder python -m benchmarks.votes docs/evidence/votes.csv
 
 No public set of sampled answers is at hand. Answers are drawn from an ensemble of chains that was
 fitted to other rows: from its own distribution, by which shares are right by construction, and from
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,9 @@ SETS = ("emotions", "scene", "yeast", "slashdot", "medical", "enron")
 N_TRAIN, N_LABELLED, N_TEST, N_SPLITS = 800, 200, 600, 3
 TEMPERATURES = {"the model's own": 1.0, "overconfident": 0.5}
 N_BINS = 10
+ERRORS, SURER = ("squared error", "calibration error"), "accuracy of the surer half"
+FIGURES = {**dict.fromkeys(ERRORS, 1), SURER: -1}
+"""Figures of the means, and whether less (1) or more (-1) is better."""
 
 
 def expected_calibration_error(stated: np.ndarray, actual: np.ndarray) -> float:
@@ -100,16 +104,39 @@ def measure(name: str, split: int) -> list[dict[str, object]]:
     return found
 
 
-def main() -> None:
-    """Write all rows to a file."""
+def summarise(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means over sets and splits, and on how many sets labelsure has the better of each figure."""
+    ways = {"share agreeing": "the share", "labelsure": "labelsure"}
+    rows = rows[rows["method"].isin(ways)]
+    keys = ["votes", "k", "metric"]
+    found = []
+    for key, part in rows.groupby(keys, sort=False):
+        means = part.groupby("method")[list(FIGURES)].mean()
+        by_set = part.groupby(["method", "set"])[list(FIGURES)].mean()
+        gain = by_set.loc["share agreeing"] - by_set.loc["labelsure"]
+        better = (gain * pd.Series(FIGURES) > 0).sum()
+        row: dict[str, object] = dict(zip(keys, key, strict=True))
+        row["accuracy"] = part["accuracy"].mean()
+        row |= {f"{f} of {ways[m]}": means.loc[m, f] for f in ERRORS for m in ways}
+        row |= {f"surer half by {ways[m]}": means.loc[m, SURER] for m in ways}
+        row["sets where labelsure is better"] = f"{', '.join(map(str, better))} of {len(gain)}"
+        found.append(row)
+    table = pd.DataFrame(found)
+    return table[["metric", *table.columns.drop("metric")]]
+
+
+def main(path: Path) -> None:
+    """Write all rows to a file, and their means to one beside it."""
     warnings.simplefilter("ignore")
     rows: list[dict[str, object]] = []
     for name in SETS:
         for split in range(N_SPLITS):
             rows += measure(name, split)
-            pd.DataFrame(rows).to_csv(sys.argv[1], index=False, float_format="%.4f")
+            pd.DataFrame(rows).to_csv(path, index=False, float_format="%.4f")
             print(name, split, flush=True)
+    means = summarise(pd.DataFrame(rows))
+    means.to_csv(path.with_stem(f"{path.stem}_means"), index=False, float_format="%.3f")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))
