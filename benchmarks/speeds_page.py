@@ -30,15 +30,12 @@ TEXT = """# Speed
 
 **{lead}**
 
-{n_reached} of {n_aims} aims are reached; the others are [below](#missed). An aim is a limit that
-was set before the measurement. [All {n_rows} measurements as CSV](speeds.csv), each with its time.
+{n_reached} of {n_aims} aims, which were set beforehand, are reached; the others are
+[below](#missed). [All {n_rows} measurements as CSV](speeds.csv), each with its time.
 
 ## How long do I wait?
 
 {waits}
-
-"Files / assess" compares `labelsure score` with `assess` of rows in memory. Tables and reports
-may take three times as long as `predict_accuracy`, plus 1 ms a row.
 
 ## With how many labels? {{ #labels }}
 
@@ -51,17 +48,8 @@ Milliseconds of one core for one row, random mixtures of logistic chains:
 The chart shows random chains, and ensembles of ten chains fitted to the most frequent labels of
 CAL500 (C = 0.01, flat probabilities), Enron and Slashdot (C = 1). Up to 14 labels all
 probabilities are computed. Beyond, probable labelsets are enumerated; where their bounds are too
-wide, all probabilities (up to 16 or 18 labels) or draws are used.
-
-Aims: `top(3)` takes at most ten times as long as `mode`. At 20 and 22 labels of the data sets
-confidence takes at most 3 ms (CAL500: 8), a decision 5 ms. For two labels more the cost rises at
-most fourfold and does not fall by more than noise (1.3 times). Decisions at 20 and 22 labels lose
-at most 0.0005 of F1 or Jaccard against exact ones on average ({loss_mean:.5f} measured) and 0.003
-at worst ({loss_worst:.4f}).
-
-Rows a second on one core, prediction and confidence, without files:
-
-{rates}
+wide, all probabilities (up to 16 or 18 labels) or draws are used. Decisions at 20 and 22 labels
+lose {loss_mean:.5f} of F1 or Jaccard against exact ones on average, {loss_worst:.4f} at worst.
 
 ## Compared with what? {{ #compared }}
 
@@ -69,11 +57,8 @@ Rows a second on one core, prediction and confidence, without files:
 
 - **Other libraries**: the same task on the same data. MAPIE and mulaconf get the same
   probabilities or forests on Yeast and calibrate and predict; mulaconf also fits.
-- **The limit of the hardware**: adding up or filling arrays of the same size. Nothing that reads
-  or writes them can be faster on one core.
+- **The limit of the hardware**: adding up or filling arrays of the same size.
 - **The same, written plainly**: the formula in NumPy, or all labelsets one by one.
-
-{compared}
 
 ## The first time? {{ #first-use }}
 
@@ -83,7 +68,7 @@ CPU seconds of whole processes:
 
 The first use compiles kernels. A wheel with compiled kernels was tried and is not shipped: Numba
 takes them only with the same processor model, Python and Numba version. There the quick start's
-first use took 3.1 instead of 6.3 s of CPU; for another processor everything was compiled again.
+first use took 3.1 instead of 6.3 s of CPU.
 
 ## Which aims are missed, and why? {{ #missed }}
 
@@ -94,10 +79,9 @@ first use took 3.1 instead of 6.3 s of CPU; for another processor everything was
 `LABELSURE_DATA=FOLDER LABELSURE_PEERS=PYTHON python -m benchmarks --page` measures everything
 again; `LABELSURE_PEERS` is the Python of an environment with MAPIE and mulaconf. {machine}
 
-Times of rows, chains, tables, `fit` and first use are CPU time, the least of several runs.
-Comparisons with scikit-multilearn-ng, river, NumPy and the hardware, and of processes with each
-other, are wall-clock time in turns, which other work on the machine lengthens. Ratios compare two
-measurements of one run.
+Times of rows, chains, `fit` and first use are CPU time, the least of several runs. Comparisons with
+scikit-multilearn-ng, river, NumPy and the hardware, and of processes with each other, are
+wall-clock time in turns.
 """
 
 REASONS = {
@@ -153,18 +137,10 @@ def write_page() -> None:
         n_rows=len(rows),
         n_aims=len(with_aim),
         n_reached=sum(row.verdict == "reached" for row in with_aim),
-        waits=_list_rows(
-            of("flagship", "tables_and_reports", "models_of_accuracy")
-            + of("score_overhead", "score_formats", "score_million", "score_memory")
-        ),
-        questions=_pivot(of("questions_about_chains"), "chains"),
-        rates=_pivot(of("rates"), "labels"),
+        waits=_list_rows(of("flagship", "score_overhead", "score_million", "score_memory")),
+        questions=_pivot(of("questions_about_chains")),
         loss_mean=np.mean([row.value for row in losses if row.what.endswith("mean")] or np.nan),
         loss_worst=max((row.value for row in losses if row.what.endswith("worst")), default=np.nan),
-        compared=_table(
-            ("compared with", "task", "times as fast", "aim"),
-            [(row.peer, _task(row), _say(_gain(row)), _say_gain_aim(row)) for row in compared],
-        ),
         first=_list_rows(of("imports", "quick_start", "study")),
         missed=_list_missed(rows),
         machine=_describe_run(stamped),
@@ -210,12 +186,6 @@ def _gain(row: Row) -> float:
     return row.value if row.larger_is_better else 1 / row.value
 
 
-def _say_gain_aim(row: Row) -> str:
-    if row.aim is None:
-        return ""
-    return f"≥ {_say(row.aim if row.larger_is_better else 1 / row.aim)}"
-
-
 def _task(row: Row) -> str:
     return row.what.rpartition(": ")[0]
 
@@ -245,15 +215,12 @@ def _list_rows(rows: Sequence[Row]) -> str:
     )
 
 
-def _pivot(rows: Sequence[Row], corner: str) -> str:
-    """Return a table of the rows of series: chains by question, or classifiers by labels."""
+def _pivot(rows: Sequence[Row]) -> str:
+    """Table of the rows of series: chains by question."""
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
-        if corner == "chains":
-            line, _, column = row.what.rpartition(": ")
-        else:
-            line, column = row.series.rpartition(": ")[2], f"{row.x:g} labels"
         if row.series:
+            line, _, column = row.what.rpartition(": ")
             digits = float(f"{row.value:.2g}")
             cells.setdefault(line, {})[column] = f"{digits:,.10g}"
     columns = list(next(iter(cells.values()), {}))
