@@ -176,17 +176,15 @@ def print_head(*titles: str) -> None:
 
 def print_conclusions(table: pd.DataFrame, order: dict[str, int]) -> None:
     """Print for each conclusion whether it holds under each plan, and how many of its numbers."""
-    print_head("conclusion", "paper", *(f"`{plan}`" for plan in PLANS))
+    print_head("conclusion", *(f"`{plan}`" for plan in PLANS))
     for _, rows in sorted(table.groupby("name"), key=lambda pair: order[str(pair[0])]):
         cells = []
         for row in rows.itertuples():
             held, of = row.of.split(" of ")
-            share = f" ({held}/{of})" if of != "1" and held != of else ""
-            verdict = "**holds**" if row.holds == "holds" else f"no{share}"
-            p = f", p {row.p}" if row.p else ""
-            stable = "" if row.stable != "no" else ", unstable"
-            cells.append(f"{verdict}: {row.ours}{p}{stable}")
-        print_row(rows["conclusion"].iloc[0], rows["paper"].iloc[0], *cells)
+            share = f", {held}/{of}" if held not in ("0", of) else ""
+            verdict = "**yes**" if row.holds == "holds" else f"no{share}"
+            cells.append(verdict + ("~" if row.stable == "no" else ""))
+        print_row(rows["conclusion"].iloc[0], *cells)
 
 
 def print_effects(table: pd.DataFrame) -> None:
