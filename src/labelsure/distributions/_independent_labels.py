@@ -158,10 +158,7 @@ class IndependentLabels(Independent):
         values, names = order_columns(marginals, label_names, "marginals")
         array = as_floats(values, "marginals")
         if array.ndim != 2 or array.shape[1] == 0:
-            raise InputError(
-                "`marginals` must have shape (n_samples, n_labels) with at least one label, got "
-                f"shape {array.shape}. One instance is one row: `[marginals]`."
-            )
+            raise wrong_shape("marginals", array)
         array = check_unit_interval(array, "marginals")
         super().__init__(array.shape[0], array.shape[1], names)
         self._p = array.copy()
@@ -197,18 +194,24 @@ class IndependentLabels(Independent):
                 f"`logits` must hold logits that are numbers, got NaN in row {row}. "
                 "Fix or drop that row."
             )
-        new = cls(expit(array), names)
-        new._logits = array
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise wrong_shape("logits", array)
+        new = cls._from_checked(expit(array), array, names)
         new._index = index_of(logits)
+        return new
+
+    @classmethod
+    def _from_checked(cls, marginals: Floats, logits: Floats | None, label_names: Names) -> Self:
+        new = cls.__new__(cls)
+        new._p, new._logits = marginals, logits
+        LabelsetDistribution.__init__(new, len(marginals), marginals.shape[1], label_names)
         return new
 
     def _take(self, rows: Rows) -> Self:
         # In one piece, as kernels are compiled for: every other row would compile them anew.
-        new = type(self).__new__(type(self))
-        new._p = np.ascontiguousarray(self._p[rows])
-        new._logits = None if self._logits is None else self._logits[rows]
-        LabelsetDistribution.__init__(new, len(new._p), self.n_labels, self.label_names)
-        return new
+        marginals = np.ascontiguousarray(self._p[rows])
+        logits = None if self._logits is None else self._logits[rows]
+        return self._from_checked(marginals, logits, self.label_names)
 
     def _with_dense_rows(self) -> IndependentLabels:
         return self
@@ -259,3 +262,11 @@ class IndependentLabels(Independent):
         if self._logits is not None:
             return self._logits
         return logit(self._p.astype(np.float64, copy=False))
+
+
+def wrong_shape(name: str, values: NDArray[Any]) -> InputError:
+    """Error for an array that is not (n, L)."""
+    return InputError(
+        f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "
+        f"{values.shape}. One instance is one row: `[{name}]`."
+    )

@@ -598,10 +598,11 @@ class ScoreTable:
 
 def keep_marginals(source: Any) -> Any:
     """Return the source; a small batch whose labels' probabilities come along with the table."""
-    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_JOINT_ROWS
-    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        return source.with_engine(keep_top=1)
-    return source
+    if not isinstance(source, LabelsetDistribution) or not source._has_engines:
+        return source
+    is_small = 0 < len(source) <= MAX_JOINT_ROWS
+    is_small &= source.n_labels <= _limits.CHEAP_DENSE_LABELS
+    return source.with_engine(keep_top=1) if is_small else source
 
 
 def calibration_marginals(dist: LabelsetDistribution) -> Floats:

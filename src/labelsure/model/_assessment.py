@@ -12,10 +12,9 @@ from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import FeaturesLike, Floats, Labelsets, Mask, RowsLike
 from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._instance_table import check_shown, make_table, plot_instance
+from labelsure.distributions._instance_table import make_table, plot_instance
 from labelsure.estimation._batch_summary import RowEstimates
-from labelsure.estimation._shift import MIN_ROWS, ShiftTest, say_shift
-from labelsure.estimation.score_table import keep_marginals
+from labelsure.estimation._shift import MIN_ROWS, ShiftTest, sample_rows, say_shift
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.lists import name_rows
@@ -188,19 +187,6 @@ class Assessment:
         return make_html(str(self), self[:N_ROWS].to_frame(0, probabilities=False))
 
 
-def estimate_rows(
-    fitted: Fitted, predictions: Predictions, k: int = 0, *, tests_shift: bool = False
-) -> RowEstimates:
-    """Estimate the accuracy of each prediction; the k most probable labelsets come along."""
-    estimator, dist = fitted.accuracy_estimator, predictions.dist
-    n_shown = check_shown(k, dist.n_labels)
-    if n_shown:
-        dist = dist.with_engine(keep_top=n_shown)
-    elif tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS:
-        dist = keep_marginals(dist)
-    return estimator.estimate_rows(fitted.tabulate(Predictions(dist, predictions.decisions)))
-
-
 def assess_rows(
     fitted: Fitted,
     predictions: Predictions,
@@ -221,7 +207,7 @@ def assess_rows(
     test, untested = None, ""
     if tests_shift:
         compares = estimator.can_compare and len(dist) >= MIN_ROWS
-        view = rows.summarise().view if compares else None
+        view = rows.view(sample_rows(len(dist))) if compares else None
         test, untested = estimator.compare_with_calibration(view)
     return Assessment(
         dist,

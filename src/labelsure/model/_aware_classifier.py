@@ -16,10 +16,9 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import is_watched, watch_progress
-from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.progress import ProgressBar
 from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, LabelsetsLike, Mask
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
@@ -33,16 +32,19 @@ from labelsure.errors import InputError, record_warnings, unknown_name, warn
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._comparison import Difference
 from labelsure.estimation._estimator import BatchSettings
+from labelsure.estimation._shift import MIN_ROWS
 from labelsure.guarantees._labelset_region import RegionLabelsets
+from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.foreign import count_rows, index_of
-from labelsure.metrics.registry import MetricLike, accuracy
-from labelsure.model._assessment import Assessment, assess_rows, estimate_rows
+from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
+from labelsure.model._assessment import Assessment, assess_rows
 from labelsure.model._calibration import Calibration, CrossFitted, HeldOut, holds_out
 from labelsure.model._decision_rules import check_decision, make_rule
 from labelsure.model._fitted_attributes import FittedAttributes
 from labelsure.model._inputs import as_batch
 from labelsure.model._predictor import Predictions
-from labelsure.model._promises import Promises
+from labelsure.model._promises import Promises, read_region
 from labelsure.model._training_data import (
     TrainingData,
     check_cv_setting,
@@ -274,12 +276,8 @@ class AccuracyAwareClassifier(FittedAttributes):
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
-        promises = self._check_parameters(decides=Y_pred is None)
-        if groups is not None and self.share is not None:
-            raise InputError(
-                "`share` needs independent rows, whose order statistics have a known distribution, "
-                "got `groups`. Use a target."
-            )
+        promises = self._read_promises()
+        self._check_parameters(groups, decides=Y_pred is None)
         params = self._route({"sample_weight": sample_weight, **params})
         estimator = self._new_estimator()
         data = TrainingData.read(
@@ -333,8 +331,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         LabelsetDistribution
             n distributions, with the index of X.
         """
-        check_is_fitted(self, "fitted_")
-        return self.fitted_.predictor.distribution(X)
+        return self._fitted_model().predictor.distribution(X)
 
     def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
         return self.predict_distribution(X)
@@ -342,8 +339,7 @@ class AccuracyAwareClassifier(FittedAttributes):
     def _predict(
         self, X: FeaturesLike, Y_pred: LabelsetsLike = None, *, of_any_system: bool = False
     ) -> Predictions:
-        check_is_fitted(self, "fitted_")
-        return self.fitted_.predictor.predict(X, Y_pred, of_any_system=of_any_system)
+        return self._fitted_model().predictor.predict(X, Y_pred, of_any_system=of_any_system)
 
     @_shows_progress
     def predict(self, X: FeaturesLike) -> NDArray[Any]:
@@ -408,8 +404,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         ShiftWarning
             If X differs from the calibration set.
         """
-        check_is_fitted(self, "fitted_")
-        if self.policy_ is None:
+        if self._fitted_model().policy is None:
             raise InputError(
                 "`accept` needs a target or a share, got neither when fitting. Fit with e.g. "
                 "target=0.9."
@@ -436,8 +431,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         RegionLabelsets
             Its `certain`, `possible` and `open` labels; `contains(Y)` compares it with the truth.
         """
-        check_is_fitted(self, "fitted_")
-        return self.fitted_.find_region().predict(self.predict_distribution(X))
+        return self._fitted_model().find_region().predict(self.predict_distribution(X))
 
     @_shows_progress
     def estimate(
@@ -581,9 +575,9 @@ class AccuracyAwareClassifier(FittedAttributes):
         """
         from labelsure.estimation.monitoring import monitor
 
-        check_is_fitted(self, "fitted_")
+        model = self._fitted_model()
         if settings.get("labels"):
-            read = self.fitted_.predictor.labels.read
+            read = model.predictor.labels.read
             settings["labels"] = {
                 chunk: (rows, read(y, "labels"), *drawn)
                 for chunk, (rows, y, *drawn) in settings["labels"].items()
@@ -685,7 +679,8 @@ class AccuracyAwareClassifier(FittedAttributes):
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
         found, tests = self._predict(X, Y_pred), shift == "test"
-        rows = estimate_rows(self.fitted_, found, k, tests_shift=tests)
+        compares = tests and len(found) >= MIN_ROWS
+        rows = self.fitted_.estimate_rows(found, k=k, compares=compares)
         return assess_rows(self.fitted_, found, rows, X, tests_shift=tests)
 
     @_shows_progress
@@ -726,14 +721,13 @@ class AccuracyAwareClassifier(FittedAttributes):
         """
         from labelsure.model._model_report import PageBatch, choose_columns, make_model_report
 
-        check_is_fitted(self, "fitted_")
+        model = self._fitted_model()
         if X is None:
-            return make_model_report(self.fitted_, [], title)
+            return make_model_report(model, [], title)
         shown = choose_columns(as_batch(X), show)
         found = self._predict(X, Y_pred)
-        truth = None if Y is None else self.fitted_.predictor.labels.align(Y, found.dist, "Y")
-        batch = PageBatch(found, truth, shown)
-        return make_model_report(self.fitted_, [batch], title, open_cost)
+        truth = None if Y is None else model.predictor.labels.align(Y, found.dist, "Y")
+        return make_model_report(model, [PageBatch(found, truth, shown)], title, open_cost)
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Return the mean accuracy of the predictions for X under the metric of the model.
@@ -771,17 +765,26 @@ class AccuracyAwareClassifier(FittedAttributes):
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return params
 
-    def _check_parameters(self, *, decides: bool) -> Promises:
-        """Read parameters. Raises InputError before anything is fitted."""
-        promises = Promises.read(
-            self.metric,
-            self.empty,
-            target=self.target,
-            share=self.share,
-            confidence=self.confidence,
-            guarantee=self.guarantee,
-            region=self.region,
-        )
+    def _read_promises(self) -> Promises:
+        outcome = get_metric(self.metric).outcome
+        check_empty(self.empty)
+        check_level(self.confidence)
+        read_choice(self.guarantee, "guarantee", MEAN_TESTS)
+        policy = None
+        if self.target is not None or self.share is not None:
+            policy = AcceptPolicy(
+                self.target,
+                share=self.share,
+                confidence=self.confidence,
+                outcome=outcome,
+                guarantee=self.guarantee,
+            )
+            policy.check_parameters()
+        region, is_shown = read_region(self.region), self.region is not None
+        return Promises(self.metric, self.empty, self.confidence, policy, region, is_shown)
+
+    def _check_parameters(self, groups: object, *, decides: bool) -> None:
+        """Raise InputError for parameters that `fit` cannot use, before anything is fitted."""
         if decides:
             check_decision(self.decision, self.metric)
         check_inner_model(self._new_estimator())
@@ -792,7 +795,11 @@ class AccuracyAwareClassifier(FittedAttributes):
                 f"`region` needs held-out rows, got cv={self.cv!r}, which holds none out. Hold "
                 f"some out, e.g. by cv={HELD_OUT}, or pass a fitted model in a `FrozenEstimator`."
             )
-        return promises
+        if groups is not None and self.share is not None:
+            raise InputError(
+                "`share` needs independent rows, whose order statistics have a known distribution, "
+                "got `groups`. Use a target."
+            )
 
     def _recalibration(self) -> Recalibration | None:
         if self.constraints is None:

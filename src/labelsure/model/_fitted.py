@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure._runtime.typing import LabelNames, Labelsets, LabelsetsLike
+from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._accuracy_model import EXPECTED, LabelsetFrequencies
 from labelsure.estimation._batch_estimates import INTERVALS, Estimate
+from labelsure.estimation._batch_summary import BatchSummary, RowEstimates
 from labelsure.estimation._comparison import Comparison, Difference, Side
 from labelsure.estimation._diagnostics import PredictComparison
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
@@ -77,16 +79,38 @@ class Fitted:
         """Number of labels."""
         return self.predictor.labels.n_labels
 
-    def tabulate(
+    def estimate_rows(
         self,
         predictions: Predictions,
         truth: Labelsets | None = None,
-        metric: MetricLike | None = None,
-    ) -> ScoreTable:
-        """Score table of predictions under a metric; None for that of the model."""
-        metrics = [self.metric if metric is None else get_metric(metric)]
-        rule = self.predictor.rule.name
-        return ScoreTable._of_aligned(predictions.dist, truth, predictions.decisions, metrics, rule)
+        *,
+        estimator: AccuracyEstimator | None = None,
+        k: int = 0,
+        compares: bool = False,
+    ) -> RowEstimates:
+        """Estimated accuracy of each prediction, in one sweep over the distributions.
+
+        Parameters
+        ----------
+        predictions
+            A batch.
+        truth
+            (n, L), where known.
+        estimator
+            Of another metric; None for that of the model.
+        k
+            Number of most probable labelsets that come along.
+        compares
+            Whether the batch will be compared with the calibration set.
+        """
+        estimator, dist = estimator or self.accuracy_estimator, predictions.dist
+        if n_shown := check_shown(k, dist.n_labels):
+            dist = dist.with_engine(keep_top=n_shown)
+        elif compares and estimator.can_compare:
+            dist = keep_marginals(dist)
+        metrics, rule = [get_metric(estimator.metric)], self.predictor.rule.name
+        table = ScoreTable._of_aligned(dist, truth, predictions.decisions, metrics, rule)
+        return estimator.estimate_rows(table)
 
     def estimator_for(self, metric: MetricLike | None) -> AccuracyEstimator:
         """Accuracy estimator under another metric, fitted to the same calibration table."""
@@ -106,19 +130,25 @@ class Fitted:
 
     def estimate(self, predictions: Predictions, settings: BatchSettings) -> Estimate:
         """Mean accuracy of a batch, under any metric."""
-        if settings.get("level") is None:
-            settings["level"] = self.confidence
-        if (Y_true := settings.get("Y_true")) is not None:
-            settings["Y_true"] = self.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
-        metric, judge = settings.get("metric"), self.accuracy_estimator
-        if metric is not None and metric not in LABEL_METRICS:
-            settings["metric"], judge = None, self.estimator_for(metric)
-        if metric is not None or Y_true is not None or settings.get("rows") is not None:
-            return judge.estimate(predictions.dist, predictions.decisions, **settings)
-        dist = predictions.dist
-        if settings.get("shift") != "ignore" and judge.can_compare:
-            dist = keep_marginals(dist)
-        return judge.estimate(self.tabulate(replace(predictions, dist=dist)), **settings)
+        metric, shift = settings.get("metric"), settings.get("shift", "test")
+        level = settings.get("level") or self.confidence
+        label_metric = metric if metric in LABEL_METRICS else None
+        estimator = self.estimator_for(None if label_metric else metric)
+        Y_true = self._read_truth(settings)
+        if label_metric is not None or Y_true is not None or settings.get("rows") is not None:
+            settings |= {"metric": label_metric, "level": level, "Y_true": Y_true}
+            return estimator.estimate(predictions.dist, predictions.decisions, **settings)
+        compares = shift != "ignore"
+        rows = self.estimate_rows(predictions, estimator=estimator, compares=compares)
+        summary = rows.summarise() if compares else BatchSummary(rows.sums())
+        return estimator.estimate(summary, level=level, shift=shift)
+
+    def _read_truth(self, settings: BatchSettings) -> LabelsetsLike:
+        """The labelled rows of a batch in a form that distributions align; None without any."""
+        Y_true = settings.get("Y_true")
+        if Y_true is None:
+            return None
+        return self.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
 
     def compare(
         self, other: Fitted, predictions: tuple[Predictions, Predictions], settings: BatchSettings
@@ -142,10 +172,8 @@ class Fitted:
         found = Comparison(first, second, settings.get("level") or self.confidence)
         if settings.get("Y_true") is None and settings.get("rows") is None:
             return found.by_calibration(settings.get("shift", "test"))
-        Y_true = settings.get("Y_true")
-        if Y_true is not None:
-            Y_true = self.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
-        return found.by_labels(Y_true, settings.get("rows"), settings.get("interval", INTERVALS[0]))
+        Y_true, interval = self._read_truth(settings), settings.get("interval", INTERVALS[0])
+        return found.by_labels(Y_true, settings.get("rows"), interval)
 
     def find_region(self) -> LabelsetRegion:
         """Return the fitted prediction sets. Raises InputError if there are none."""

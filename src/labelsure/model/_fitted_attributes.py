@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Estimator, LabelNames
@@ -26,6 +27,11 @@ class FittedAttributes(LabelsetPredictor):
     """Base class: each attribute is read from `fitted_`."""
 
     fitted_: Fitted
+
+    def _fitted_model(self) -> Fitted:
+        if "fitted_" not in vars(self):
+            check_is_fitted(self, "fitted_")
+        return self.fitted_
 
     @property
     def estimator_(self) -> Estimator:

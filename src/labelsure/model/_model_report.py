@@ -145,8 +145,7 @@ class PageRows:
         if len(dist) == 0:
             return
         estimator = self.model.accuracy_estimator
-        table = self.model.tabulate(batch.predictions, Y_true)
-        estimated, first_row = estimator.estimate_rows(table), self.n
+        estimated, first_row = self.model.estimate_rows(batch.predictions, Y_true), self.n
         found = assess_rows(self.model, batch.predictions, estimated)
         scores = np.where(is_outside(found.reason), REFERRED, found.accuracy)
         self._estimated.append(found.accuracy)
@@ -160,7 +159,7 @@ class PageRows:
         predicted: Any = make_sparse(found.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
-            self._actual.append(table.accuracy(self.metric, self.model.empty))
+            self._actual.append(estimated.table.accuracy(self.metric, self.model.empty))
             true: Any = make_sparse(Y_true)
             hits = true.multiply(predicted)
             self.n_true += true.sum(axis=0, dtype=np.int64)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Self
 
 from sklearn.base import clone
 
-from labelsure._runtime.arguments import read_choice
 from labelsure.errors import InputError
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.metrics.clusters import cluster_size_quantile
-from labelsure.metrics.mean_tests import MEAN_TESTS
-from labelsure.metrics.registry import MetricLike, check_empty, check_level, get_metric
+from labelsure.metrics.registry import MetricLike
 from labelsure.model._calibration import Calibrated
 from labelsure.model._fitted import Fitted, fit_accuracy_estimator
 from labelsure.model._model_card import make_card
@@ -49,31 +46,6 @@ class Promises:
     policy: AcceptPolicy | None
     region: LabelsetRegion
     shows_region: bool
-
-    @classmethod
-    def read(
-        cls,
-        metric: MetricLike,
-        empty: float,
-        *,
-        target: float | None,
-        share: float | None,
-        confidence: float,
-        guarantee: str,
-        region: float | LabelsetRegion | None,
-    ) -> Self:
-        """Read parameters of `AccuracyAwareClassifier`. Raises InputError."""
-        outcome = get_metric(metric).outcome
-        check_empty(empty)
-        check_level(confidence)
-        read_choice(guarantee, "guarantee", MEAN_TESTS)
-        policy = None
-        if target is not None or share is not None:
-            policy = AcceptPolicy(
-                target, share=share, confidence=confidence, outcome=outcome, guarantee=guarantee
-            )
-            policy.check_parameters()
-        return cls(metric, empty, confidence, policy, _read_region(region), region is not None)
 
     @property
     def needs_own_rows(self) -> bool:
@@ -123,7 +95,7 @@ class Promises:
         return self.region.fit(rows.dist, rows.truth, clusters=rows.clusters)
 
 
-def _read_region(setting: float | LabelsetRegion | None) -> LabelsetRegion:
+def read_region(setting: float | LabelsetRegion | None) -> LabelsetRegion:
     """Unfitted region of the parameter `region`."""
     region = USUAL_COVERAGE if setting is None else setting
     if isinstance(region, Real) and not isinstance(region, bool):

@@ -348,8 +348,7 @@ def sum_chunk(
     if some.X is None:
         return ChunkSums(some.source, None, None, bad)
     predictions = fitted.predictor.predict(some.X)
-    table = fitted.tabulate(predictions, metric=estimator.metric)
-    estimated = estimator.estimate_rows(table)
+    estimated = fitted.estimate_rows(predictions, estimator=estimator)
     labelled = None
     if known is not None:
         names = some.rows.index if known.id_column is None else some.ids
@@ -357,7 +356,7 @@ def sum_chunk(
     summary = estimated.summarise(keys=some.keys)
     if counts_labels:
         check_labels_are_known(predictions.dist, estimator.label_calibration_)
-        summary = replace(summary, entries=EntryCounts.of_table(table))
+        summary = replace(summary, entries=EntryCounts.of_table(estimated.table))
     return ChunkSums(some.source, summary, labelled, bad)
 
 

@@ -33,7 +33,7 @@ from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
 from labelsure.metrics.registry import get_metric
-from labelsure.model._assessment import assess_rows, estimate_rows
+from labelsure.model._assessment import assess_rows
 from labelsure.saving import load
 from labelsure.tables.files import (
     UNKNOWN,
@@ -382,7 +382,7 @@ class FrameScorer:
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
         fitted, k = self.model.fitted_, self._top or int(self._shows)
         predictions = fitted.predictor.predict(X)
-        estimated = estimate_rows(fitted, predictions, k)
+        estimated = fitted.estimate_rows(predictions, k=k)
         found = assess_rows(fitted, predictions, estimated, X)
         table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
         table.index = rows.index
