@@ -124,7 +124,7 @@ def test_links_learn_from_rows_that_rules_leave_open(seed):
     rules, Y = bound_rules(parents, groups), draw_valid(rng, 6, parents, groups)
     links = HardLinks.of(rules, np.array(rules.order))
     wanted = [oracles.free_labels(y, rules.order, parents, groups) for y in Y]
-    assert_array_equal(links.leave_open(Y[:, rules.order]), wanted)
+    assert_array_equal(links.force(Y[:, rules.order]) == 0, wanted)
 
 
 def test_links_are_logistic_regressions_on_these_rows():
@@ -328,6 +328,55 @@ def test_models_predict_and_estimate_valid_labelsets(name, tmp_path):
         assert "2 parents, 1 exclusive group" in str(loaded.card_)
         assert "of the model's own predictions would break" in str(loaded.card_)
         assert "2 parents, 1 exclusive group" in str(loaded.constraints)
+
+
+ROWS = np.arange(0, 60, 2)
+
+LATER_TRUTHS = {
+    "score": lambda model, X, Y: model.score(X, Y),
+    "report": lambda model, X, Y: model.report(X, Y),
+    "estimate": lambda model, X, Y: model.estimate(X, rows=ROWS, Y_true=Y.iloc[ROWS]),
+    "compare": lambda model, X, Y: model.compare(model, X, rows=ROWS, Y_true=Y.iloc[ROWS]),
+    "doubly robust": lambda model, X, Y: model.estimate(
+        X, metric="macro-f1", rows=ROWS, Y_true=Y.iloc[ROWS]
+    ),
+    "monitor": lambda model, X, Y: model.monitor([X], labels={0: (ROWS, Y.iloc[ROWS], 0.5)}),
+    "calibrate": lambda model, X, Y: ls.AccuracyEstimator().fit(model.predict_distribution(X), Y),
+    "score table": lambda model, X, Y: ls.ScoreTable.from_distribution(
+        model.predict_distribution(X), Y
+    ),
+    "region": lambda model, X, Y: ls.LabelsetRegion(0.8).fit(model.predict_distribution(X), Y),
+    "thresholds": lambda model, X, Y: ls.LabelThresholds().fit(model.predict_distribution(X), Y),
+    "recalibrate": lambda model, X, Y: ls.TemperatureScaling().fit(
+        model.predict_distribution(X), Y
+    ),
+    "refit": lambda model, X, Y: clone(model).fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("entrance", LATER_TRUTHS)
+def test_truths_that_break_a_rule_are_refused_wherever_they_come_in(entrance):
+    X, Y = data()
+    model = ls.AccuracyAwareClassifier(
+        ls.PrecomputedProbabilities(),
+        constraints=PATHS,
+        random_state=0,
+    ).fit(pd.DataFrame(X[:200], columns=NAMES), Y[:200])
+    ask = LATER_TRUTHS[entrance]
+    index = [f"r{i}" for i in range(100)]
+    X_new = pd.DataFrame(X[200:], index, NAMES)
+    leaf = int(ROWS[np.flatnonzero(Y["cat"].to_numpy()[200:][ROWS])[0]])
+    for place, column, rule in (
+        (leaf, "animal", "'cat' needs 'animal'.*Add the ancestors"),
+        (4, ["day", "night"], "one of 'day', 'night'.*use `exclusive`"),
+    ):
+        broken = Y[200:].set_axis(index)
+        broken.iloc[place, broken.columns.get_indexer(np.atleast_1d(column))] = 0
+        with pytest.raises(ls.InputError, match=rule) as error:
+            ask(model, X_new, broken)
+        if entrance != "refit":
+            assert f"first r{place}:" in str(error.value)
+    ask(model, X_new, Y[200:].set_axis(index))
 
 
 def test_a_report_shows_the_rules():

@@ -216,6 +216,16 @@ def test_labels_of_a_taxonomy(files, tmp_path, capsys):
         assert "valid labelsets only" in run(capsys, *words, *shared).out
         dist = ls.load(out).predict_distribution(pd.read_csv(files / f"{words[1].stem}.csv"))
         assert dist.log_prob(np.tile([1, 0], (len(dist), 1))).max() == -np.inf
+    broken = pd.read_csv(tmp_path / "t.csv").assign(large=0)
+    broken.to_csv(tmp_path / "broken.csv", index=False)
+    drawn = ["--truth", tmp_path / "broken.csv", "--id", "id"]
+    for command in (
+        ["estimate", *drawn],
+        ["report", *drawn, "--out", tmp_path / "page.html"],
+        ["monitor", *drawn, "--drawn", "0.5"],
+    ):
+        words = [command[0], out, files / "p.csv", *command[1:]]
+        assert "'odd' needs 'large'" in refused(capsys, *words)
     missing = [*shared, "--taxonomy", tmp_path / "none.csv"]
     assert "CSV file" in refused(capsys, *calibration, *missing)
 

@@ -16,7 +16,6 @@ import labelsure as ls
 from labelsure.distributions import ChainMixture, SmoothedTable
 from labelsure.distributions._constrained import constrain, constrain_logits
 from labelsure.distributions._rule_trellis import EffectiveOdds, make_rule_trellis, plan_positions
-from labelsure.distributions.constraints import refuse_broken_rules
 from labelsure.labelsets.label_rules import Group
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -65,7 +64,7 @@ def test_effective_odds_give_the_restricted_distribution_and_its_gradient(seed):
     P = oracles_rules.restricted(oracles_rules.independent_weights(z), parents, groups)
     labelsets = np.array(oracles_rules.all_labelsets(5), dtype=np.int8)
     listed = rules.valid_labelsets(32)
-    odds = EffectiveOdds.of(rules.families, np.tile(z, (len(listed), 1)))
+    odds = EffectiveOdds.of(rules, np.tile(z, (len(listed), 1)))
     assert_allclose(np.exp(odds.log_prob(listed)), P[P > 0], rtol=1e-9)
     assert_allclose(odds.gradient(listed), listed - P @ labelsets, atol=1e-9)
 
@@ -75,7 +74,7 @@ def test_odds_of_labels_with_several_parents_are_a_joint_with_this_gradient(seed
     rng, parents, _ = draw_rules(seed, 5, several_parents=True)
     rules, z = bound_rules(parents, []), rng.normal(size=(1, 5))
     listed = rules.valid_labelsets(32)
-    odds = EffectiveOdds.of(rules.families, np.tile(z, (len(listed), 1)))
+    odds = EffectiveOdds.of(rules, np.tile(z, (len(listed), 1)))
     assert_allclose(np.exp(odds.log_prob(listed)).sum(), 1, rtol=1e-9)
     trellis = make_rule_trellis(rules, np.tile(z, (len(listed), 1)))
     assert_allclose(odds.log_prob(listed), trellis.log_prob(listed), atol=1e-8)
@@ -83,8 +82,8 @@ def test_odds_of_labels_with_several_parents_are_a_joint_with_this_gradient(seed
         ahead, behind = np.tile(z, (len(listed), 1)), np.tile(z, (len(listed), 1))
         ahead[:, j] += 1e-5
         behind[:, j] -= 1e-5
-        rise = EffectiveOdds.of(rules.families, ahead).log_prob(listed)
-        rise -= EffectiveOdds.of(rules.families, behind).log_prob(listed)
+        rise = EffectiveOdds.of(rules, ahead).log_prob(listed)
+        rise -= EffectiveOdds.of(rules, behind).log_prob(listed)
         assert_allclose(odds.gradient(listed)[:, j], rise / 2e-5, atol=1e-6)
 
 
@@ -121,6 +120,22 @@ def test_chains_obey_in_any_order(as_chain, seed, several_parents):
             )
         )
         assert_allclose(P[i], wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parents", "groups"),
+    [
+        ([(), (), ()], [((0, 1), True), ((1, 2), False)]),
+        ([(), (), ()], [((0, 1), True), ((1, 2), True)]),
+        ([(), (), (0,)], [((1, 2), True)]),
+        ([(), (0,), (0,)], [((1, 2), True)]),
+    ],
+)
+@pytest.mark.parametrize("as_chain", [lambda chain: chain, as_prefix_chain])
+def test_chains_refuse_groups_whose_last_label_may_be_left_no_value(as_chain, parents, groups):
+    chain = as_chain(linear_chains(0, 3, 1, 2.0, n_samples=2)[0])
+    with pytest.raises(ls.InputError, match="in no other group for chains"):
+        constrain(ChainMixture([chain]), bound_rules(parents, groups))
 
 
 @pytest.mark.parametrize("metric", ["exact", "hamming", "jaccard", "f1", "recall"])
@@ -184,7 +199,7 @@ def test_wide_trees_of_hundreds_of_labels_are_exact(seed):
     assert plan_positions(rules).memory <= 6
     draws = trellis.sample(20, 0)
     assert rules.is_valid(draws.reshape(-1, 400)).all()
-    odds = EffectiveOdds.of(rules.families, logits)
+    odds = EffectiveOdds.of(rules, logits)
     assert_allclose(trellis.log_prob(draws[:, 0]), odds.log_prob(draws[:, 0]), atol=1e-8)
     # The gradient is the labelset minus the marginals.
     assert_allclose(trellis.marginals(), draws[:, 0] - odds.gradient(draws[:, 0]), atol=1e-9)
@@ -299,13 +314,13 @@ def test_truths_that_break_a_rule_are_refused_with_a_way_out():
     names = tuple(NAMES)
     tree = ls.LabelConstraints(TREE).bind(names)
     with pytest.raises(ls.InputError, match=r"1 of 2 rows.*first 1: 'dog' needs.*close"):
-        refuse_broken_rules(tree, np.array([[1, 0, 1, 0], [0, 0, 1, 0]], dtype=np.int8), names)
+        tree.refuse_broken(np.array([[1, 0, 1, 0], [0, 0, 1, 0]], dtype=np.int8), "y")
     one = ls.LabelConstraints(exactly_one=[["cat", "dog"]]).bind(names)
-    with pytest.raises(ls.InputError, match="use `exclusive` in place"):
-        refuse_broken_rules(one, np.array([[1, 0, 0, 0]], dtype=np.int8), names)
+    with pytest.raises(ls.InputError, match="use `exclusive`"):
+        one.refuse_broken(np.array([[1, 0, 0, 0]], dtype=np.int8), "y")
     both = ls.LabelConstraints(exclusive=[["cat", "dog"]]).bind(names)
     with pytest.raises(ls.InputError, match="Correct the labels"):
-        refuse_broken_rules(both, np.array([[1, 1, 1, 0]], dtype=np.int8), names)
+        both.refuse_broken(np.array([[1, 1, 1, 0]], dtype=np.int8), "y")
 
 
 def test_groups_across_parents_need_a_list_that_fits():

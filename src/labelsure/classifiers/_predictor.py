@@ -330,7 +330,7 @@ def align_truth(
 ) -> Labelsets:
     """Return the truth of new instances, (n, L), in the order of their labels and rows."""
     if isinstance(classes, list):
-        return dist.align(y, name)
+        return dist._align_truth(y, name)
     rows = read_classes(y, classes, name)
     check_shape(rows.shape, name, len(dist), 1)
     order = align_rows(index_of(y), dist.index, name=name, beside="X")

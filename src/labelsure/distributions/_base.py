@@ -190,6 +190,13 @@ class LabelsetDistribution(ABC):
         """
         return align_labelsets(Y, self, name=name, sparse=self.sparse_rows)
 
+    def _align_truth(self, Y: LabelsetsLike, name: str = "Y_true") -> Labelsets:
+        """True labelsets, aligned. Raises InputError if one breaks a rule."""
+        truth = self.align(Y, name)
+        if self.rules is not None:
+            self.rules.refuse_broken(truth, name, self.index)
+        return truth
+
     def marginals(self) -> Floats:
         """Return the probability of each label.
 

@@ -1,4 +1,4 @@
-"""Distributions restricted to valid labelsets, in the form that suits each kind."""
+"""Distributions restricted to valid labelsets, each in the form that suits it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from scipy.sparse import coo_array, csr_array
 from scipy.special import logit
 
 from labelsure._runtime.limits import CHEAP_DENSE_LABELS
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import Chain, LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._rule_trellis import EffectiveOdds, make_rule_trellis
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
@@ -48,25 +47,40 @@ def list_valid(rules: LabelRules) -> Labelsets | None:
 
 def log_likelihood(rules: LabelRules, Y: Labelsets, logits: Floats) -> tuple[Floats, Floats]:
     """Log-probability of labelsets under `constrain_logits`, (n,), and its gradient, (n, L)."""
-    listed = list_valid(rules)
     is_forest = max(map(len, rules.parents)) <= 1
-    if rules.families is not None and (is_forest or listed is None):
-        odds = EffectiveOdds.of(rules.families, logits)
+    if rules.families is not None and (is_forest or list_valid(rules) is None):
+        odds = EffectiveOdds.of(rules, logits)
         return odds.log_prob(Y), odds.gradient(Y)
     dist = constrain_logits(logits, rules)
     return dist._log_prob(Y), Y - dist._marginals().value
 
 
-@singledispatch
 def constrain(dist: LabelsetDistribution, rules: LabelRules) -> LabelsetDistribution:
-    """Return distributions over valid labelsets alone.
+    """Distributions over valid labelsets alone, with the label names and the index."""
+    return mark(_restrict(dist, rules), dist, rules)
 
-    Joints that fit are restricted and normalised; of other kinds the marginals serve as those of
-    independent labels.
-    """
-    if dist.n_labels <= CHEAP_DENSE_LABELS:
-        return constrain(DenseDistribution.from_trusted(dist._probabilities()), rules)
-    return constrain_logits(logits_of(dist), rules)
+
+def mark(
+    restricted: LabelsetDistribution, dist: LabelsetDistribution, rules: LabelRules
+) -> LabelsetDistribution:
+    """Restricted distributions with rules, and with names and index of the original ones."""
+    restricted = restricted._with_index(dist.index)
+    restricted._label_names, restricted._rules = dist.label_names, rules
+    return restricted
+
+
+@singledispatch
+def _restrict(dist: LabelsetDistribution, rules: LabelRules) -> LabelsetDistribution:
+    """Joints that fit, restricted and normalised; else independent labels with the marginals."""
+    is_joint = not dist._is_independent and dist.n_labels <= CHEAP_DENSE_LABELS
+    if not (is_joint or dist._is_dense):
+        return constrain_logits(logits_of(dist), rules)
+    valid = rules.is_valid(from_codes(np.arange(2**dist.n_labels), dist.n_labels))
+    P = dist._probabilities() * valid
+    lost = P.sum(axis=1) <= 0
+    if lost.any():
+        P[lost] = constrain_logits(logits_of(dist[lost]), rules)._probabilities()
+    return DenseDistribution.from_trusted(P / P.sum(axis=1, keepdims=True))
 
 
 def logits_of(dist: LabelsetDistribution) -> Floats:
@@ -88,12 +102,7 @@ def constrain_logits(logits: Floats, rules: LabelRules) -> LabelsetDistribution:
     return make_rule_trellis(rules, logits)
 
 
-@constrain.register
-def _constrain_independent(dist: IndependentLabels, rules: LabelRules) -> LabelsetDistribution:
-    return constrain_logits(logits_of(dist), rules)
-
-
-@constrain.register
+@_restrict.register
 def _raise_ancestors(dist: SparseIndependentLabels, rules: LabelRules) -> LabelsetDistribution:
     """Give each ancestor at least the largest probability of the labels below it."""
     if rules.groups:
@@ -114,18 +123,8 @@ def _raise_ancestors(dist: SparseIndependentLabels, rules: LabelRules) -> Labels
     return SparseIndependentLabels(raised, floor=dist._floor)
 
 
-@constrain.register
-def _constrain_dense(dist: DenseDistribution, rules: LabelRules) -> LabelsetDistribution:
-    valid = rules.is_valid(from_codes(np.arange(2**dist.n_labels), dist.n_labels))
-    P = dist._probabilities().astype(np.float64) * valid
-    lost = P.sum(axis=1) <= 0
-    if lost.any():
-        P[lost] = constrain_logits(logits_of(dist[lost]), rules)._probabilities()
-    return DenseDistribution.from_trusted(P / P.sum(axis=1, keepdims=True))
-
-
-@constrain.register
-def _constrain_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribution:
+@_restrict.register
+def _restrict_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribution:
     """Keep the valid labelsets, votes with all ancestors: a vote for a child implies its parent."""
     seen, are_votes = dist.labelsets, dist._n_votes is not None
     rows = rules.close(seen.rows) if are_votes else seen.rows
@@ -139,10 +138,8 @@ def _constrain_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribu
     parts = [(rows[valid], seen.weights[valid], seen.instance[valid])]
     lost = np.flatnonzero(seen.sum(seen.weights * valid) <= 0)
     if lost.size:
-        best = constrain_logits(logits_of(dist[lost]), rules)._top(
-            min(N_FOR_LOST, 2 ** min(dist.n_labels, 30))
-        )
-        n_each = best.logs.shape[1]
+        n_each = min(N_FOR_LOST, 2**dist.n_labels)
+        best = constrain_logits(logits_of(dist[lost]), rules)._top(n_each)
         some = best.labelsets.reshape(-1, dist.n_labels), best.probabilities.ravel()
         parts.append((*some, np.repeat(lost, n_each)))
     labelsets, weights, instance = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -152,87 +149,70 @@ def _constrain_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribu
     return restricted
 
 
-@constrain.register
-def _constrain_chains(dist: ChainMixture, rules: LabelRules) -> LabelsetDistribution:
-    if rules.has_nested_choice:
+@_restrict.register
+def _link_chains(dist: ChainMixture, rules: LabelRules) -> LabelsetDistribution:
+    if rules.has_dependent_choice:
         raise InputError(
-            "`exactly_one` must be a group of labels without parents for chains, got labels below "
-            "another one. Use `exclusive`."
+            "`exactly_one` must be a group of labels without parents and in no other group for "
+            "chains, got others. Use `exclusive`."
         )
     return dist._with_parts([link(chain, rules) for chain in dist._parts], dist._shares, len(dist))
 
 
 @dataclass(frozen=True)
 class HardLinks:
-    """Rules as links between positions of a chain: for each position the earlier ones, (L, L).
+    """Rules as links between positions of a chain.
+
+    A position must be true where offset + weights @ earlier labels is above 0, false where it is
+    below 0, and is free where it is 0.
 
     Parameters
     ----------
-    needs
-        The label can only be true if the earlier one is.
-    follows
-        The label is true if the earlier one is.
-    excludes
-        The label is false if the earlier one is true.
-    completes
-        The label is true if none of the earlier ones is: the last member of an exactly-one group.
+    offsets
+        (L,) minus the number of earlier ancestors; 1 for the last member of an exactly-one group.
+    weights
+        (L, L) of earlier positions: 1 for ancestors and descendants, -1 for labels that exclude the
+        position, -2 where it is the last member of an exactly-one group.
     """
 
-    needs: Mask
-    follows: Mask
-    excludes: Mask
-    completes: Mask
+    offsets: Floats
+    weights: Floats
 
     @classmethod
     def of(cls, rules: LabelRules, order: Indices) -> HardLinks:
-        """Links for labels in some order; those that follow from others are left out."""
-        places = np.ix_(order, order)
-        implies = (rules.implied.toarray() > 0)[places]
-        np.fill_diagonal(implies, False)
-        earlier = np.tri(len(order), k=-1, dtype=bool)
-        completes = np.zeros(earlier.shape, dtype=bool)
-        position = np.argsort(order)
-        for group in rules.groups:
-            if group.required:
-                *others, last = np.sort(position[list(group.members)])
-                completes[last, others] = True
-        return cls(
-            _drop_covered(implies & earlier, implies),
-            _drop_covered(implies.T & earlier, implies.T),
-            _drop_covered(rules.excluded[places] & earlier, implies.T),
-            completes,
-        )
+        """Links for labels in some order.
 
-    def leave_open(self, Y: Labelsets) -> Mask:
-        """Whether the earlier positions of a labelset force no value, (n, L), parents first."""
-        has = Y.astype(np.int32)
-        forced = (1 - has) @ self.needs.T + has @ self.excludes.T > 0
-        return ~forced & ~self.completes.any(axis=1)
+        As implications and exclusions are closed transitively, no valid prefix is a dead end.
+        """
+        places, position = np.ix_(order, order), np.argsort(order)
+        implies = np.tril((rules.implied.toarray() > 0)[places], -1)
+        implied = np.tril((rules.implied.toarray() > 0)[places].T, -1)
+        excludes = np.tril(rules.excluded[places], -1)
+        is_last = np.zeros(len(order))
+        is_last[
+            [position[list(group.members)].max() for group in rules.groups if group.required]
+        ] = 1
+        weights = 1.0 * implies + implied - excludes * (1 + is_last)[:, np.newaxis]
+        return cls(is_last - implies.sum(axis=1), weights)
 
-
-def _drop_covered(links: Mask, covers: Mask) -> Mask:
-    """Links of a position to earlier ones, without those that another link of it covers."""
-    return links & ~((links.astype(np.int32) @ covers.astype(np.int32)) > 0)
+    def force(self, Y: Labelsets) -> Floats:
+        """Sign of the value that the earlier positions force, 0 for none, (n, L)."""
+        return self.offsets + Y @ self.weights.T
 
 
 def link(chain: Chain, rules: LabelRules) -> Chain:
-    """Return a chain whose conditionals obey the rules, whatever its order.
+    """Chain whose conditionals obey the rules, whatever its order.
 
-    A label is forced by those before it. As implications and exclusions are closed transitively, no
-    valid prefix is a dead end. Linear chains stay linear: a rule adds log-odds beyond all others.
+    Linear chains stay linear: a rule adds log-odds beyond all others.
     """
     links = HardLinks.of(rules, chain.order)
     if isinstance(chain, LinearChain):
         return LinkedChain(chain, links)
 
     def conditional(position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        before, p = prefixes > 0, chain.conditional(position, rows, prefixes)
-        needs, completes = links.needs[position, :position], links.completes[position, :position]
-        if completes.any():
-            p = np.where(before[:, completes].any(axis=1), p, 1.0)
-        p = np.where(before[:, links.follows[position, :position]].any(axis=1), 1.0, p)
-        is_excluded = before[:, links.excludes[position, :position]].any(axis=1)
-        return np.where(is_excluded | ~before[:, needs].all(axis=1), 0.0, p)
+        force = links.offsets[position] + prefixes @ links.weights[position, :position]
+        p = chain.conditional(position, rows, prefixes)
+        return np.where(force == 0, p, force > 0)
 
     return PrefixChain(chain.order, conditional, chain.n_samples)
 
@@ -249,26 +229,24 @@ class LinkedChain(LinearChain):
     """
 
     def __init__(self, free: LinearChain, links: HardLinks) -> None:
-        self._free, self._hard = free, links
-        self._largest = free.largest_logit
-        bound = CERTAIN + 2 * self._largest
-        is_last = np.asarray(links.completes.any(axis=1))
-        base = free.base + bound * (is_last * 1.0 - links.needs.sum(axis=1))
-        change = links.needs + links.follows * 1.0 - links.excludes * (1.0 + is_last)[:, np.newaxis]
-        super().__init__(free.order, base, free.weights + bound * change)
+        self._free, self._links = free, links
+        bound = CERTAIN + 2 * free.largest_logit
+        base, weights = free.base + bound * links.offsets, free.weights + bound * links.weights
+        super().__init__(free.order, base, weights)
 
     def take(self, rows: Rows) -> Self:
-        """Return the chain for some of its instances."""
+        """Chain for some of its instances."""
         taken = super().take(rows)
         taken._free = self._free.take(rows)
         return taken
 
     def temper(self, temperature: float) -> LinkedChain:
-        """Return the tempered chain under the same rules, which no temperature weakens."""
-        return LinkedChain(self._free.temper(temperature), self._hard)
+        """Tempered chain under the same rules, which no temperature weakens."""
+        return LinkedChain(self._free.temper(temperature), self._links)
 
     def link_logits(self, Y: Labelsets) -> Floats:
-        """Return the log-odds of each label's value, given those before it; infinite by rules."""
-        logits = super().link_logits(Y)
-        is_forced = np.abs(logits) >= CERTAIN + self._largest
-        return np.where(is_forced, np.copysign(np.inf, logits), logits)
+        """Log-odds of each label's value, given those before it; infinite by rules."""
+        force = np.empty(Y.shape)
+        force[:, self.order] = self._links.force(Y[:, self.order])
+        by_rule = np.where((force > 0) == (Y == 1), np.inf, -np.inf)
+        return np.where(force == 0, self._free.link_logits(Y), by_rule)

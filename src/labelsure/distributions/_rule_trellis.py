@@ -22,17 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import TooLargeError
-from labelsure.labelsets.label_rules import Family, LabelRules
+from labelsure.labelsets.label_rules import Group, LabelRules
 
 COPY, NOT = (0.0, 1.0), (1.0, 0.0)
 AND, AND_NOT = (0.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 0.0)
 """Values of an auxiliary position for each state of its sources, the first source lowest."""
-
-MORE_WINDOWS = 4
-"""Windows beyond the smallest possible one that are tried: longer ones need fewer copies."""
 
 
 class Step(NamedTuple):
@@ -43,7 +40,7 @@ class Step(NamedTuple):
     table: tuple[float, ...] = ()
 
 
-def list_steps(rules: LabelRules, families: Sequence[Family]) -> list[Step]:
+def list_steps(rules: LabelRules, families: Sequence[Group]) -> list[Step]:
     """Bits of all labels and of what they depend on, depth first, small subtrees first.
 
     A bit is referred to by its place in the list. Few bits are then needed later at any time: those
@@ -56,20 +53,20 @@ def list_steps(rules: LabelRules, families: Sequence[Family]) -> list[Step]:
         steps.append(Step(label, sources, table))
         return len(steps) - 1
 
-    def add_gate(family: Family) -> int | None:
+    def add_gate(family: Group) -> int | None:
         gate: int | None = None
-        for parent in family.parents:
+        for parent in rules.parents_of(family):
             gate = bit_of[parent] if gate is None else add(-1, (gate, bit_of[parent]), AND)
         return gate
 
-    def size(family: Family) -> int:
+    def size(family: Group) -> int:
         return int(rules.n_below[list(family.members)].sum())
 
-    below: dict[int, list[Family]] = {}
+    below: dict[int, list[Group]] = {}
     for family in sorted(families, key=size, reverse=True):
-        for parent in family.parents or (-1,):
+        for parent in rules.parents_of(family) or (-1,):
             below.setdefault(parent, []).append(family)
-    waiting: list[tuple[Family, int, int | None]] = [(family, 0, None) for family in below[-1]]
+    waiting: list[tuple[Group, int, int | None]] = [(family, 0, None) for family in below[-1]]
     while waiting:  # the last one first
         family, n_done, gate = waiting.pop()
         label = family.members[n_done]
@@ -77,7 +74,11 @@ def list_steps(rules: LabelRules, families: Sequence[Family]) -> list[Step]:
         if n_done + 1 < len(family.members):
             rest = add(-1, (bit,), NOT) if gate is None else add(-1, (gate, bit), AND_NOT)
             waiting.append((family, n_done + 1, rest))
-        ready = (c for c in below.get(label, ()) if all(parent in bit_of for parent in c.parents))
+        ready = (
+            family
+            for family in below.get(label, ())
+            if all(parent in bit_of for parent in rules.parents_of(family))
+        )
         waiting.extend((child, 0, add_gate(child)) for child in ready)
     return steps
 
@@ -90,11 +91,6 @@ class Positions:
     parents: list[list[int]]
     tables: list[tuple[float, ...]]
     memory: int
-
-    @property
-    def cost(self) -> int:
-        """Operations of a sweep, up to a factor."""
-        return int(len(self.order) << self.memory)
 
     def conditionals(self, q: Floats) -> Floats:
         """(n, P, columns) conditionals for (n, L) probabilities of labels that may be true."""
@@ -147,25 +143,21 @@ def arrange(steps: Sequence[Step], memory: int) -> Positions | None:
 
 @lru_cache(maxsize=16)
 def plan_positions(rules: LabelRules) -> Positions:
-    """Return the cheapest layout for some rules. Raises TooLargeError where none fits."""
+    """Layout with the shortest memory. Raises TooLargeError where none fits.
+
+    It costs least: one bit more doubles the states, and saves less than half of the positions.
+    """
     assert rules.families is not None
-    steps = list_steps(rules, rules.families)
-    found: list[Positions] = []
-    memory = 1
-    while len(found) <= MORE_WINDOWS:
-        if 9 * len(steps) * 2**memory > _limits.FRONTIER_BYTES:
-            break
-        layout = arrange(steps, memory)
-        if layout is not None:
-            found.append(layout)
+    steps, memory = list_steps(rules, rules.families), 1
+    while 9 * len(steps) * 2**memory <= _limits.FRONTIER_BYTES:
+        if (layout := arrange(steps, memory)) is not None:
+            return layout
         memory += 1
-    if not found:
-        raise TooLargeError(
-            f"Rules among {rules.n_labels} labels must leave few labels open at a time, got more "
-            f"than {memory - 1} in any order. Drop labels with several parents, or rules between "
-            "distant parts of the taxonomy."
-        )
-    return min(found, key=lambda layout: layout.cost)
+    raise TooLargeError(
+        f"Rules among {rules.n_labels} labels must leave few labels open at a time, got more than "
+        f"{memory - 1} in any order. Drop labels with several parents, or rules between distant "
+        "parts of the taxonomy."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,24 +167,25 @@ class EffectiveOdds:
     Parameters
     ----------
     families
-        Parents first.
+        Exclusive labels and their parents, parents first.
     log_odds, log_factors
         See the formulas of this module.
     """
 
-    families: list[Family]
+    families: list[tuple[Group, list[int]]]
     log_odds: Floats
     log_factors: Floats
 
     @classmethod
-    def of(cls, families: list[Family], logits: Floats) -> EffectiveOdds:
+    def of(cls, rules: LabelRules, logits: Floats) -> EffectiveOdds:
         """Effective odds of independent labels with these logits, children first."""
+        assert rules.families is not None
+        families = [(family, rules.parents_of(family)) for family in rules.families]
         log_odds = logits.copy()
         log_factors = np.empty((len(logits), len(families)))
-        for i in reversed(range(len(families))):
-            members, parents, required = families[i]
-            factor = np.logaddexp.reduce(log_odds[:, members], axis=1)
-            log_factors[:, i] = factor if required else np.logaddexp(0.0, factor)
+        for i, (family, parents) in reversed(list(enumerate(families))):
+            factor = np.logaddexp.reduce(log_odds[:, family.members], axis=1)
+            log_factors[:, i] = factor if family.required else np.logaddexp(0.0, factor)
             for parent in parents:
                 log_odds[:, parent] += log_factors[:, i] / len(parents)
         return cls(families, log_odds, log_factors)
@@ -200,7 +193,7 @@ class EffectiveOdds:
     def conditionals(self) -> Floats:
         """P(label = 1 | its parents are true and no member before it is), (n, L)."""
         q = np.empty(self.log_odds.shape)
-        for members, _, required in self.families:
+        for (members, required), _ in self.families:
             rest = np.zeros(len(q)) if not required else np.full(len(q), -np.inf)
             for j in reversed(members):
                 rest = np.logaddexp(rest, self.log_odds[:, j])
@@ -210,7 +203,7 @@ class EffectiveOdds:
     def log_prob(self, Y: Labelsets) -> Floats:
         """Log-probability of valid labelsets, (n,)."""
         total = np.zeros(len(Y))
-        for i, (members, parents, _) in enumerate(self.families):
+        for i, ((members, _), parents) in enumerate(self.families):
             is_open = Y[:, parents].all(axis=1)
             taken = (Y[:, members] * self.log_odds[:, members]).sum(axis=1)
             total += is_open * (taken - self.log_factors[:, i])
@@ -219,7 +212,7 @@ class EffectiveOdds:
     def gradient(self, Y: Labelsets) -> Floats:
         """Gradient of `log_prob` with respect to the logits, (n, L), parents first."""
         gradient = np.empty(self.log_odds.shape)
-        for i, (members, parents, _) in enumerate(self.families):
+        for i, ((members, _), parents) in enumerate(self.families):
             shares = np.exp(self.log_odds[:, members] - self.log_factors[:, i, np.newaxis])
             is_open = Y[:, parents].all(axis=1, keepdims=True)
             passed = gradient[:, parents].sum(axis=1, keepdims=True) / max(1, len(parents))
@@ -227,14 +220,10 @@ class EffectiveOdds:
         return gradient
 
 
-def make_rule_trellis(
-    rules: LabelRules, logits: Floats, label_names: LabelNames = None
-) -> TrellisDistribution:
+def make_rule_trellis(rules: LabelRules, logits: Floats) -> TrellisDistribution:
     """Trellis over the valid labelsets of rules that form families."""
-    assert rules.families is not None
     layout = plan_positions(rules)
-    q = EffectiveOdds.of(rules.families, logits).conditionals()
-    conditionals = layout.conditionals(q)
+    q = EffectiveOdds.of(rules, logits).conditionals()
     return TrellisDistribution.with_auxiliary(
-        conditionals, layout.parents, layout.order, rules.n_labels, label_names
+        layout.conditionals(q), layout.parents, layout.order, rules.n_labels
     )

@@ -1,4 +1,4 @@
-"""`LabelConstraints`: rules among labels by name, and distributions that respect them."""
+"""`LabelConstraints`: rules among labels by name."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.typing import LabelNames, Labelsets, LabelsetsLike, Names
+from labelsure._runtime.typing import LabelNames, LabelsetsLike, Names
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.distributions._constrained import constrain
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.label_names import show_names
-from labelsure.labelsets.label_rules import Breach, Group, LabelRules
+from labelsure.labelsets.foreign import as_table
+from labelsure.labelsets.label_rules import Group, LabelRules
 from labelsure.labelsets.names import NamedLabelsets, list_some, read_labelsets
 from labelsure.labelsets.sparse import is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
-
-N_SHOWN = 5
-"""Rows and names that a message lists."""
 
 
 class LabelConstraints:
@@ -84,14 +81,13 @@ class LabelConstraints:
         self.is_whole = not isinstance(parents, Mapping)
         self.exclusive = _read_groups(exclusive, "exclusive")
         self.exactly_one = _read_groups(exactly_one, "exactly_one")
-        _refuse_cycles(self.parents)
 
     def __repr__(self) -> str:
         return f"LabelConstraints({self.words})"
 
     @property
     def words(self) -> str:
-        """How many rules of each kind there are."""
+        """Number of rules of each form."""
         found = {
             "parent": sum(map(len, self.parents.values())),
             "exclusive group": len(self.exclusive),
@@ -100,7 +96,7 @@ class LabelConstraints:
         return ", ".join(count(number, name) for name, number in found.items() if number) or "none"
 
     def bind(self, label_names: LabelNames, n_labels: int = 0) -> LabelRules:
-        """Return the rules among given labels, by position.
+        """Rules among given labels, by position.
 
         Parameters
         ----------
@@ -112,7 +108,7 @@ class LabelConstraints:
         return _bind(self, label_names, n_labels if label_names is None else len(label_names))
 
     def check(self, Y: LabelsetsLike, label_names: Names = None) -> pd.DataFrame:
-        """Return the rules that labelsets break, a row for each rule and labelset.
+        """Rules that labelsets break, a row for each rule and labelset.
 
         Parameters
         ----------
@@ -131,9 +127,9 @@ class LabelConstraints:
         given, rules = self._read(Y, label_names)
         index = pd.RangeIndex(len(given)) if given.index is None else given.index
         found = [
-            (place, describe_breach(breach, given.label_names))
-            for breach in rules.breaches(given.labelsets)
-            for place in np.flatnonzero(breach.rows).tolist()
+            (place, rule)
+            for rule, broken in rules.breaches(given.labelsets)
+            for place in np.flatnonzero(broken).tolist()
         ]
         found.sort(key=lambda pair: pair[0])
         return pd.DataFrame(
@@ -141,7 +137,7 @@ class LabelConstraints:
         )
 
     def close(self, Y: LabelsetsLike, label_names: Names = None) -> NamedLabelsets:
-        """Return labelsets with all ancestors of their labels.
+        """Labelsets with all ancestors of their labels.
 
         Labels that exclude each other stay as they are; `check` finds them.
 
@@ -156,7 +152,7 @@ class LabelConstraints:
         return NamedLabelsets(rules.close(given.labelsets), given.label_names, given.index)
 
     def apply(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return distributions over valid labelsets alone.
+        """Distributions over valid labelsets alone.
 
         Independent labels become independent given that the labelset is valid. Chains obey the
         rules link by link. Joint probabilities and tables keep their valid labelsets, normalised; a
@@ -168,7 +164,7 @@ class LabelConstraints:
             n distributions; `as_distribution` makes them of probabilities.
         """
         check_distribution(dist)
-        return constrain_named(dist, self.bind(dist.label_names, dist.n_labels))
+        return constrain(dist, self.bind(dist.label_names, dist.n_labels))
 
     def _read(self, Y: LabelsetsLike, label_names: Names) -> tuple[NamedLabelsets, LabelRules]:
         given = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
@@ -179,154 +175,38 @@ class LabelConstraints:
 def _bind(constraints: LabelConstraints, label_names: LabelNames, n_labels: int) -> LabelRules:
     names = tuple(map(str, range(n_labels))) if label_names is None else label_names
     position = {name: j for j, name in enumerate(names)}
-    above_any = {parent for some in constraints.parents.values() for parent in some}
-    for child in () if constraints.is_whole else constraints.parents:
-        if child not in position and child not in above_any:
+    parents, all_parents = constraints.parents, set().union(*constraints.parents.values())
+    for child in () if constraints.is_whole else parents:
+        if child not in position and child not in all_parents:
             raise unknown_name("label in `parents`:", child, position)
-    if constraints.parents and not (position.keys() & (constraints.parents.keys() | above_any)):
+    listed = [[position[above] for above in _nearest(parents, name, position)] for name in names]
+    if parents and not any(listed):
         raise InputError(
-            f"`parents` must name some of the labels {list_some(names)}, got "
-            f"{list_some(list(constraints.parents))}."
+            f"`parents` must relate some of the labels {list_some(names)}, got the children "
+            f"{list_some(list(parents))} and the parents {list_some(sorted(all_parents))}."
         )
-    parents = [
-        [position[name] for name in _next_listed(constraints.parents, name, position)]
-        for name in names
-    ]
     groups = []
-    for which, given, required in (
-        ("exclusive", constraints.exclusive, False),
-        ("exactly_one", constraints.exactly_one, True),
-    ):
-        for members in given:
+    for which in ("exclusive", "exactly_one"):
+        for members in getattr(constraints, which):
             for name in members:
                 if name not in position:
                     raise unknown_name(f"label in `{which}`:", name, position)
-            groups.append(Group(tuple(position[name] for name in members), required))
-    rules = LabelRules.reduced(parents, groups)
-    _refuse_contradictions(rules, names)
+            places = tuple(position[name] for name in members)
+            groups.append(Group(places, which == "exactly_one"))
+    rules = LabelRules.reduced(listed, groups, label_names)
+    never = np.flatnonzero((rules.excluded & (rules.implied.toarray() > 0)).any(axis=1))
+    if never.size:
+        raise InputError(
+            f"Each label must be possible, got rules by which {names[never[0]]!r} never is: it "
+            "implies labels that exclude each other."
+        )
     return rules
 
 
-def constrain_named(dist: LabelsetDistribution, rules: LabelRules) -> LabelsetDistribution:
-    """Restrict distributions to valid labelsets and keep their label names and index."""
-    restricted = constrain(dist, rules)._with_index(dist.index)
-    restricted._label_names, restricted._rules = dist.label_names, rules
-    return restricted
-
-
-def refuse_broken_rules(
-    rules: LabelRules, Y: Labelsets, label_names: LabelNames, name: str = "y"
-) -> None:
-    """Raise InputError for true labelsets that break a rule, with the first rows and a way out."""
-    broken = np.flatnonzero(~rules.is_valid(Y))
-    if not broken.size:
-        return
-    first = broken[:N_SHOWN]
-    rule = next(
-        describe_breach(breach, label_names)
-        for breach in rules.breaches(Y[first])
-        if breach.rows.any()
-    )
-    way_out = "Correct the labels or the rules."
-    if rules.is_valid(rules.close(Y)).all():
-        way_out = "Add the ancestors by `constraints.close(y)`."
-    elif any(b.kind == "required" and b.rows.any() for b in rules.breaches(Y)):
-        way_out = "If a group may have no true label, use `exclusive` in place of `exactly_one`."
-    raise InputError(
-        f"`{name}` must obey the label constraints, got {broken.size:,} of {Y.shape[0]:,} rows "
-        f"that break them, first {', '.join(map(str, first))}: {rule}. {way_out}"
-    )
-
-
-def describe_breach(breach: Breach, label_names: LabelNames) -> str:
-    """Return a broken rule in words."""
-    names = [repr(name) for name in show_names(label_names, breach.labels)]
-    if breach.kind == "parent":
-        return f"{names[0]} needs {names[1]}"
-    group = ", ".join(names)
-    return (
-        f"at most one of {group} is true"
-        if breach.kind == "exclusive"
-        else f"one of {group} is true"
-    )
-
-
-def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
-    """Parents of each child by name, from any of the forms that users have."""
-    if parents is None:
-        return {}
-    if isinstance(parents, Mapping):
-        pairs = [
-            (child, parent)
-            for child, some in parents.items()
-            for parent in ([some] if isinstance(some, (str, int)) else some)
-        ]
-    elif hasattr(parents, "edges"):
-        edges = parents.edges() if callable(parents.edges) else parents.edges
-        pairs = [(edge[1], edge[0]) for edge in edges]
-    else:
-        pairs = _pairs_in_table(parents)
-    by_child: dict[str, dict[str, None]] = {}
-    for child, parent in pairs:
-        by_child.setdefault(_read_name(child, "child"), {})[_read_name(parent, "parent")] = None
-    return {child: tuple(some) for child, some in by_child.items()}
-
-
-def _pairs_in_table(parents: Any) -> list[tuple[Any, Any]]:
-    if isinstance(parents, (str, os.PathLike)):
-        import pandas as pd
-
-        try:
-            parents = pd.read_csv(parents, dtype=str, keep_default_na=False)
-        except (OSError, UnicodeError, ValueError) as error:
-            raise InputError(
-                f"`parents` must be a CSV file with the columns child and parent: {error}."
-            ) from error
-    columns = getattr(parents, "columns", ())
-    if len(columns) < 2:
-        raise InputError(
-            "`parents` must be a dict, a table with the columns child and parent, its file, or a "
-            f"graph with `edges`, got {type(parents).__name__}."
-        )
-    named = ["child", "parent"] if {"child", "parent"} <= set(columns) else list(columns[:2])
-    return list(parents[named].itertuples(index=False, name=None))
-
-
-def _read_name(name: object, which: str) -> str:
-    if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
-        raise InputError(
-            f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of labels "
-            "without parents."
-        )
-    return str(name)
-
-
-def _read_groups(groups: Iterable[Iterable[Any]], which: str) -> tuple[tuple[str, ...], ...]:
-    read = []
-    for group in groups:
-        members = None if isinstance(group, str) else tuple(str(name) for name in group)
-        if members is None or len(members) < 2 or len(set(members)) < len(members):
-            raise InputError(
-                f"`{which}` must be a list of groups of two or more distinct labels, got {group!r}."
-            )
-        read.append(members)
-    return tuple(read)
-
-
-def _refuse_cycles(parents: Mapping[str, Iterable[str]]) -> None:
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError as error:
-        raise InputError(
-            f"`parents` must have no cycle, got {' -> '.join(map(repr, error.args[1]))}. Remove "
-            "one of these parents."
-        ) from error
-
-
-def _next_listed(
+def _nearest(
     parents: Mapping[str, Iterable[str]], name: str, listed: Mapping[str, int]
 ) -> set[str]:
-    """Return the nearest ancestors of a label that are labels themselves."""
+    """Nearest ancestors of a label that are labels themselves."""
     found, waiting = set(), list(parents.get(name, ()))
     while waiting:
         above = waiting.pop()
@@ -337,13 +217,69 @@ def _next_listed(
     return found
 
 
-def _refuse_contradictions(rules: LabelRules, names: tuple[str, ...]) -> None:
-    """Raise InputError where a label can never be true."""
-    if not rules.groups:
-        return
-    never = np.flatnonzero((rules.excluded & (rules.implied.toarray() > 0)).any(axis=1))
-    if never.size:
+def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
+    """Parents of each child by name. Raises InputError for a cycle."""
+    by_child: dict[str, dict[str, None]] = {}
+    for child, parent in () if parents is None else _read_pairs(parents):
+        for which, name in (("child", child), ("parent", parent)):
+            if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
+                raise InputError(
+                    f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of "
+                    "labels without parents."
+                )
+        by_child.setdefault(str(child), {})[str(parent)] = None
+    try:
+        TopologicalSorter(by_child).prepare()
+    except CycleError as error:
         raise InputError(
-            f"Each label must be possible, got rules by which {names[never[0]]!r} never is: it "
-            "implies labels that exclude each other."
+            f"`parents` must have no cycle, got {' -> '.join(map(repr, error.args[1]))}. Remove "
+            "one of these parents."
+        ) from error
+    return {child: tuple(some) for child, some in by_child.items()}
+
+
+def _read_pairs(parents: Any) -> Iterable[tuple[Any, Any]]:
+    """Pairs of child and parent, from a dict, a graph, a table or its file."""
+    if isinstance(parents, Mapping):
+        lists = ((c, some if _is_list(some) else [some]) for c, some in parents.items())
+        return [(child, parent) for child, some in lists for parent in some]
+    if hasattr(parents, "edges"):
+        edges = parents.edges() if callable(parents.edges) else parents.edges
+        return [(edge[1], edge[0]) for edge in edges]
+    if isinstance(parents, (str, os.PathLike)):
+        import pandas as pd
+
+        try:
+            options: Any = {"dtype": str, "keep_default_na": False, "skipinitialspace": True}
+            parents = pd.read_csv(parents, **options)
+        except (OSError, UnicodeError, ValueError) as error:
+            raise InputError(
+                f"`parents` must be a CSV file with the columns child and parent: {error}."
+            ) from error
+    parents = as_table(parents)
+    columns = getattr(parents, "columns", ())
+    if len(columns) < 2:
+        raise InputError(
+            "`parents` must be a dict, a table with the columns child and parent, its file, or a "
+            f"graph with `edges`, got {type(parents).__name__}."
         )
+    named = ["child", "parent"] if {"child", "parent"} <= set(columns) else list(columns[:2])
+    return parents[named].itertuples(index=False, name=None)
+
+
+def _read_groups(groups: Iterable[Iterable[Any]], which: str) -> tuple[tuple[str, ...], ...]:
+    if not _is_list(groups):
+        raise InputError(f"`{which}` must be a list of groups of labels, got {groups!r}.")
+    read = []
+    for group in groups:
+        members = tuple(str(name) for name in group) if _is_list(group) else ()
+        if len(members) < 2 or len(set(members)) < len(members):
+            raise InputError(
+                f"`{which}` must be a list of groups of two or more distinct labels, got {group!r}."
+            )
+        read.append(members)
+    return tuple(read)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)

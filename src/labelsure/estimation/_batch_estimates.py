@@ -324,7 +324,7 @@ def read_few_labels(
     if rows is None:
         rows = _find_rows(dist.index, Y_true)
     places = check_rows(rows, len(dist))
-    truth = dist[places].align(Y_true, "Y_true")
+    truth = dist[places]._align_truth(Y_true)
     order = np.argsort(places)
     return places[order], truth[order]
 

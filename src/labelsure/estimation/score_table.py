@@ -195,7 +195,7 @@ class ScoreTable:
         """
         chosen = check_metrics(list(METRICS) if metrics is None else metrics)
         decisions = None if Y_pred is None else dist.align(Y_pred, "Y_pred")
-        truth = None if Y_true is None else dist.align(Y_true, "Y_true")
+        truth = None if Y_true is None else dist._align_truth(Y_true)
         return cls._of_aligned(dist, truth, decisions, chosen, decision_rule)
 
     @classmethod

@@ -91,7 +91,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
             raise unknown_name("rule", self.rule, RULES)
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         dist = with_dense_rows(check_distribution(dist))
-        true = dist.align(Y_true, "Y_true")
+        true = dist._align_truth(Y_true)
         if len(dist) == 0:
             raise InputError("Thresholds need at least one labelled row, got none.")
         labelled = _Labelled(dist.marginals(), true, metric, empty)

@@ -18,11 +18,11 @@ from labelsure._runtime.arguments import read_choice, read_number, read_whole_nu
 from labelsure._runtime.notebook import SentenceMixin
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, LabelsetsLike, Mask
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
+from labelsure.distributions._constrained import constrain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import with_dense_rows
-from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import ParsedLabelsets
@@ -349,7 +349,7 @@ def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
     drawn = (1 - share) * votes.marginals() + share / 2
     rest: LabelsetDistribution = IndependentLabels(drawn, votes.label_names)
     if votes.rules is not None:
-        rest = constrain_named(rest, votes.rules)
+        rest = constrain(rest, votes.rules)
     return SmoothedTable(votes, rest, share)
 
 
@@ -450,7 +450,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     ) -> RegionRows:
         self.check_parameters()
         source = self._source(dist)
-        truth = source.align(Y_true)
+        truth = source._align_truth(Y_true)
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled row, got none.")
         label_names = source.label_names

@@ -726,7 +726,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             return make_model_report(model, [], title)
         shown = choose_columns(as_batch(X), show)
         found = self._predict(X, Y_pred)
-        truth = None if Y is None else model.predictor.labels.align(Y, found.dist, "Y")
+        truth = None if Y is None else model.predictor.labels.align_truth(Y, found.dist, "Y")
         return make_model_report(model, [PageBatch(found, truth, shown)], title, open_cost)
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
@@ -748,7 +748,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             In [0, 1].
         """
         found = self._predict(X)
-        truth = self.fitted_.predictor.labels.align(y, found.dist, "y")
+        truth = self.fitted_.predictor.labels.align_truth(y, found.dist, "y")
         values = accuracy(truth, found.labelsets, self.metric, empty=self.empty)
         return weighted_mean(values, sample_weight, found.dist)
 

@@ -78,8 +78,8 @@ class Labels(CompactState):
             return labelsets.astype(self.classes[0].dtype)
         return self.classes[labelsets[:, 0]]
 
-    def align(self, y: LabelsetsLike, dist: LabelsetDistribution, name: str) -> Labelsets:
-        """Truth or predictions as (n, L) labelsets, in the order of the distribution."""
+    def align_truth(self, y: LabelsetsLike, dist: LabelsetDistribution, name: str) -> Labelsets:
+        """True labelsets, (n, L), in the order of the distribution."""
         return align_truth(self.classes, y, dist, name)
 
     def read(self, y: LabelsetsLike, name: str, index: Any = None) -> Any:
@@ -226,7 +226,8 @@ class Predictor:
         raw = self.ask(checked)
         dist = make_small_dense(self.recalibrate(raw))._with_index(index_of(X))
         if Y_pred is not None:
-            decisions: Labelsets | None = self.labels.align(Y_pred, dist, "Y_pred")
+            given = self.labels.read(Y_pred, "Y_pred", index_of(Y_pred))
+            decisions: Labelsets | None = dist.align(given, "Y_pred")
         else:
             apart = self.rule.predict_apart(self.estimator, checked, raw)
             decisions = self.rule.choose(dist, apart)

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.estimation.monitoring import MonitorResult
+    from labelsure.labelsets.label_rules import LabelRules
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_report import PageBatch
 
@@ -352,7 +353,8 @@ def sum_chunk(
     labelled = None
     if known is not None:
         names = some.rows.index if known.id_column is None else some.ids
-        labelled = _compare_labelled(estimator, estimated, known, names, some.source, some.X)
+        rules = predictions.dist.rules
+        labelled = _compare_labelled(estimator, estimated, known, names, some.source, some.X, rules)
     summary = estimated.summarise(keys=some.keys)
     if counts_labels:
         check_labels_are_known(predictions.dist, estimator.label_calibration_)
@@ -367,8 +369,9 @@ def _compare_labelled(
     names: Any,
     source: str,
     X: FeaturesLike,
+    rules: LabelRules | None,
 ) -> tuple[Indices, Floats, Floats]:
-    """Return which entries of the truth some rows have, their accuracy, and what was estimated."""
+    """Entries of the truth that some rows have, their accuracy, and its estimates."""
     entries, places = known.find(names, source)
     if not len(places):
         return entries, np.empty(0), np.empty(0)
@@ -376,6 +379,9 @@ def _compare_labelled(
         known.check_fingerprints(entries, fingerprint_rows(X, places), source)
     predicted = estimated.table.decisions
     assert predicted is not None
+    if rules is not None:
+        names = None if known.names is None else known.names[entries]
+        rules.refuse_broken(known.labelsets[entries], "truth", names)
     compared = counts(known.labelsets[entries], predicted[places])
     accuracy = get_metric(estimator.metric).values(*compared, empty=estimator.empty)
     return entries, accuracy, estimated.accuracy[places]
@@ -617,7 +623,7 @@ def _predict_with_truth(
         warn(note, UserWarning)
     X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
     found = model.fitted_.predictor.predict(X)
-    Y_true = found.dist.align(known.labelsets, "truth")
+    Y_true = found.dist._align_truth(known.labelsets, "truth")
     found = found if ids is None else found.with_index(ids)
     return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
 

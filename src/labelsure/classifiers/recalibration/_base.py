@@ -134,7 +134,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self, dists: Sequence[LabelsetDistribution], Ys: Sequence[object]
     ) -> list[Part]:
         """Align truths with distributions and set names and number of the labels."""
-        parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
+        parts = [
+            Part(check_distribution(d), d._align_truth(Y, "Y"))
+            for d, Y in zip(dists, Ys, strict=True)
+        ]
         self.label_names_, self.n_labels_ = _common_labels(parts)
         return parts
 

@@ -22,12 +22,9 @@ from labelsure.distributions._constrained import (
     constrain,
     constrain_logits,
     log_likelihood,
+    mark,
 )
-from labelsure.distributions.constraints import (
-    LabelConstraints,
-    constrain_named,
-    refuse_broken_rules,
-)
+from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, record_warnings
 from labelsure.labelsets.label_rules import LabelRules
 
@@ -141,7 +138,7 @@ class ConstrainedCalibration(Ruled):
 
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
         """Raise InputError for true labelsets that break a rule."""
-        refuse_broken_rules(self.constraints.bind(label_names, Y.shape[1]), Y, label_names)
+        self.constraints.bind(label_names, Y.shape[1]).refuse_broken(Y, "y")
 
     def _check_parameters(self) -> None:
         if not isinstance(self.constraints, LabelConstraints):
@@ -157,11 +154,11 @@ class ConstrainedCalibration(Ruled):
         if not has_free_labels(dist):
             return [TemperatureScaling()] if dist._has_conditionals else []
         forms = [RuledCurves(self.constraints)]
-        return forms if self._rules.has_nested_choice else [*forms, RuledLinks(self.constraints)]
+        return forms if self._rules.has_dependent_choice else [*forms, RuledLinks(self.constraints)]
 
     def _prepare(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Restricted joints; independent labels as they are, since forms calibrate them first."""
-        return dist if has_free_labels(dist) else constrain_named(dist, self._rules)
+        return dist if has_free_labels(dist) else constrain(dist, self._rules)
 
     def _parameters(self) -> tuple[object, ...]:
         return () if self.form_ is None else self.form_._parameters()
@@ -175,10 +172,8 @@ class ConstrainedCalibration(Ruled):
 
     def _apply(self, dist: LabelsetDistribution, parameters: Any) -> LabelsetDistribution:
         if self.form_ is None:
-            return constrain_named(dist, self._rules)
-        found = self.form_._apply(self._prepare(dist), parameters)._with_index(dist.index)
-        found._label_names, found._rules = dist.label_names, self._rules
-        return found
+            return constrain(dist, self._rules)
+        return mark(self.form_._apply(self._prepare(dist), parameters), dist, self._rules)
 
     def __str__(self) -> str:
         form = "not calibrated" if self.form_ is None else str(self.form_).rstrip(".")
@@ -224,7 +219,7 @@ class RuledLinks(Ruled):
         logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         order = np.array(self._rules.order)
-        is_open = HardLinks.of(self._rules, order).leave_open(Y[:, order])
+        is_open = HardLinks.of(self._rules, order).force(Y[:, order]) == 0
         return fit_links(logits[:, order], Y[:, order], weights, is_open=is_open)
 
     def _apply(

@@ -12,9 +12,9 @@ from labelsure._runtime.typing import Estimator, Floats
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.classifiers.recalibration._temperature import LOG_LIMITS
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._constrained import constrain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._smoothed_table import SmoothedTable
-from labelsure.distributions.constraints import constrain_named
 from labelsure.errors import InputError
 
 
@@ -99,7 +99,7 @@ class VoteSmoothing(Recalibration):
         rest = votes.table.marginals() * (1 - share)[:, np.newaxis] + share[:, np.newaxis] * prior
         smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
         if dist.rules is not None:
-            return SmoothedTable(votes.table, constrain_named(smooth, dist.rules), share)
+            return SmoothedTable(votes.table, constrain(smooth, dist.rules), share)
         return SmoothedTable(votes.table, smooth, share)
 
     def _describe_parameters(self) -> str:
