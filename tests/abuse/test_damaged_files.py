@@ -10,9 +10,9 @@ import pytest
 from scored_files import make_model, make_rows
 
 import labelsure as ls
+from labelsure._runtime.runs import PartStore
 from labelsure.study.plan import Plan, load_plan
 from labelsure.study.run import RunFolder, run_study
-from labelsure.tables.parts import PartStore
 
 PLAN = Plan.from_dict(
     {

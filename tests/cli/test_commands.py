@@ -225,7 +225,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.tables.parts.PartStore.put", full)
+    monkeypatch.setattr("labelsure._runtime.runs.PartStore.put", full)
     arguments = ["study", "run", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 

@@ -75,7 +75,7 @@ def test_a_broken_pipe_to_a_worker_is_not_the_output(folder, monkeypatch, capfd)
     def fail(*_, **__):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("labelsure.tables.parts.PartStore.put", fail)
+    monkeypatch.setattr("labelsure._runtime.runs.PartStore.put", fail)
     assert main(["score", "m", "new.csv", "--out", "out.csv", "--jobs", "1", "-q"]) == 2
     assert "could not start" in capfd.readouterr().err
 

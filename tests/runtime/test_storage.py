@@ -2,7 +2,8 @@
 
 import pytest
 
-from labelsure._runtime.storage import expand_path, remove_leftovers, write_text, write_whole
+from labelsure._runtime.runs import remove_leftovers
+from labelsure._runtime.storage import expand_path, write_text, write_whole
 from labelsure.errors import InputError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from labelsure.tables.parts import decode_parquet, encode_parquet
+from labelsure._runtime.runs import decode_parquet, encode_parquet
 
 TABLE = pa.table({"names": [["a"], None, []], "number": [0.5, None, 2.0], "text": ["é", "", None]})
 
@@ -15,7 +15,7 @@ COUNT_THREADS = """
 import sys
 from pathlib import Path
 import pyarrow.dataset
-from labelsure.tables.parts import decode_parquet
+from labelsure._runtime.runs import decode_parquet
 
 def count():
     return len(list(Path("/proc/self/task").iterdir()))

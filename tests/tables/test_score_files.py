@@ -26,6 +26,7 @@ from scored_files import LABELS, make_model, make_rows
 import labelsure as ls
 from labelsure._runtime import storage
 from labelsure._runtime.processes import run_tasks
+from labelsure._runtime.runs import PartStore
 from labelsure.model._predictor import Predictor
 from labelsure.tables import files, parts, scoring
 from labelsure.tables.files import list_files, read_chunks
@@ -223,7 +224,7 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 
 
 def test_any_flipped_byte_makes_a_part_unfinished(tmp_path):
-    store = parts.PartStore(tmp_path)
+    store = PartStore(tmp_path)
     names = pa.array([["x"], ["y", "x"]] * 10, pa.list_(pa.string()))
     table = pa.table({"predicted": names, "probability": np.arange(20) / 7})
     store.write("a.parquet", table, "key", {"n": 1})

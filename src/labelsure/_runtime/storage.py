@@ -1,32 +1,28 @@
-"""Files: atomic writes, remote addresses, compression, finished outputs, locked folders."""
+"""Files: atomic writes, remote addresses, compression."""
 
 from __future__ import annotations
 
 import errno
 import glob
-import json
 import os
 import re
 import select
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from labelsure.errors import DataError, InputError, TooLargeError, hide_secrets
 
 if TYPE_CHECKING:
-    from labelsure._runtime.typing import AnyPath, JsonObject  # loads NumPy; help does without
-
-_TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
-"""Names of temporary files: the target, the process and its thread."""
+    from labelsure._runtime.typing import AnyPath  # loads NumPy; help does without
 
 
 def expand_path(path: AnyPath) -> Path:
@@ -176,20 +172,6 @@ def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
         raise InputError(
             f"The output must be a file in a folder that exists and is yours, got {str(output)!r}."
         )
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Delete the temporary files of killed processes from a folder, and nothing else."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        if is_leftover(path):
-            path.unlink()
-
-
-def is_leftover(path: Path) -> bool:
-    """Whether a file is a temporary file of `write_whole`."""
-    return bool(_TEMPORARY.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -384,79 +366,6 @@ def join_address(place: str, name: str) -> str:
     return f"{base.rstrip('/')}/{name}{mark}{options}"
 
 
-class FinishedOutput:
-    """Output file of a command, with a record of its inputs and settings beside it.
-
-    A file from the same inputs and settings is finished and not made again. Any other file is
-    replaced on request only.
-
-    Parameters
-    ----------
-    output
-        The file; devices and pipes are never finished.
-    made_from
-        All inputs and settings that it depends on, as JSON or else as text.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     output = FinishedOutput(f"{folder}/sums.csv", {"inputs": [1, 2]})
-    ...     before = output.find(overwrite=False)
-    ...     _ = output.path.write_text("3")
-    ...     output.note({"rows": 1})
-    ...     after = output.find(overwrite=False)
-    >>> before, after
-    (None, {'rows': 1})
-    """
-
-    def __init__(self, output: AnyPath, made_from: Mapping[str, Any]) -> None:
-        self.path = expand_path(output)
-        self._made_from = json.loads(hide_secrets(json.dumps(made_from, default=str)))
-
-    def find(self, *, overwrite: bool) -> JsonObject | None:
-        """Notes of the finished file; None where it has to be made.
-
-        Raises InputError for another file, unless `overwrite`.
-        """
-        if overwrite or is_stream(self.path) or not self.path.exists():
-            return None
-        noted = self._read()
-        if noted is not None and noted.get("made_from") == self._made_from:
-            notes: JsonObject = noted["found"]
-            return notes
-        why = "" if noted is None else ", made from other inputs or settings"
-        raise InputError(
-            f"{str(self.path)!r} exists already{why}. Choose another name, or say `overwrite` to "
-            "replace a file."
-        )
-
-    def note(self, notes: Mapping[str, object]) -> None:
-        """Record that the file is finished, with notes for `find`."""
-        if not is_stream(self.path):
-            noted = {"output": self._state(), "made_from": self._made_from, "found": dict(notes)}
-            write_text(self._record_path, json.dumps(noted, indent=1) + "\n")
-
-    @property
-    def _record_path(self) -> Path:
-        real = Path(os.path.realpath(self.path))
-        return real.with_name(f".{real.name}.labelsure.json")
-
-    def _state(self) -> list[int]:
-        """Size and modification time of the file, which differ after a change."""
-        state = self.path.stat()
-        return [state.st_size, state.st_mtime_ns]
-
-    def _read(self) -> JsonObject | None:
-        """Record of the unchanged file; None where there is none."""
-        try:
-            noted = json.loads(self._record_path.read_text(encoding="utf-8"))
-            is_whole = isinstance(noted["found"], dict) and noted["output"] == self._state()
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return noted if is_whole else None
-
-
 def describe_file_state(name: str) -> list[Any]:
     """Name, size and modification time of a file, which differ after a change."""
     if not is_address(name):
@@ -473,51 +382,3 @@ def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
     paths = [expand_path(name) for name in inputs]
     inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)
     return [describe_file_state(str(file)) for files in inside for file in files if file.is_file()]
-
-
-LOCK, OWNER = ".lock", ".owner"
-
-
-def make_folder(folder: Path, noun: str) -> None:
-    """Make a writable folder. Raises InputError, which begins with `noun`, if that fails."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
-        if isinstance(error, FileExistsError):
-            reason = "Not a directory"  # the cause of that error here
-        raise InputError(
-            f"{noun} {str(folder)!r} cannot be written to ({reason}). Choose another one."
-        ) from error
-
-
-@contextmanager
-def lock_folder(folder: Path, noun: str) -> Iterator[None]:
-    """Lock a folder for this process. Raises InputError that names the process which has it.
-
-    The operating system releases the lock when a process ends in any way.
-    """
-    from filelock import FileLock, Timeout  # only runs need it
-
-    lock = folder / LOCK
-    if lock.is_symlink():
-        raise InputError(
-            f"The lock of {noun}, {str(lock)!r}, must be a file, but it is a link to another "
-            "place, where nothing must be locked or written. Remove it."
-        )
-    owner = folder / OWNER  # not in the locked file, which Windows makes unreadable
-    file_lock = FileLock(lock, blocking=False)  # another run may take hours
-    try:
-        file_lock.acquire()
-    except Timeout as error:
-        name = owner.read_text().strip() if owner.is_file() else ""
-        raise InputError(
-            f"Another run (process {name or 'unknown'}) is at work in {str(folder)!r}. Wait until "
-            "it ends, or choose another folder."
-        ) from error
-    try:
-        write_text(owner, str(os.getpid()))
-        yield
-    finally:
-        file_lock.release()

@@ -12,7 +12,7 @@ from labelsure._runtime.limits import MAX_JOBS, MAX_REPEATS
 from labelsure.errors import InputError, LabelsureError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.storage import FinishedOutput
+    from labelsure._runtime.runs import FinishedOutput
     from labelsure._runtime.typing import AnyPath
 
 MAX_SEED = 2**32 - 1
@@ -374,7 +374,8 @@ PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
 def output_of(context: typer.Context, inputs: Iterable[AnyPath]) -> FinishedOutput:
     """Output file of a command, with the record of all that it is made from."""
     from labelsure import __version__
-    from labelsure._runtime.storage import FinishedOutput, describe_files
+    from labelsure._runtime.runs import FinishedOutput
+    from labelsure._runtime.storage import describe_files
 
     settings = {name: value for name, value in context.params.items() if name not in PRINTING}
     made_from = {"labelsure": __version__, "command": context.info_name, "settings": settings}

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from labelsure._kernels.threads import n_threads
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page
+from labelsure._runtime.runs import FinishedOutput
 from labelsure._runtime.storage import write_text
 from labelsure._runtime.typing import AnyPath
 from labelsure.distributions.candidates import full_name
@@ -22,7 +23,7 @@ from labelsure.study.conclusions import NOT_APPLICABLE
 from labelsure.study.figures import FIGURES, draw_figure, figure_inputs
 from labelsure.study.mixture import run_all
 from labelsure.study.paper import compare_with_paper
-from labelsure.study.run import RunFolder, StudyRun, open_run
+from labelsure.study.run import StudyRun, open_run
 from labelsure.study.tables import PrintedTable, make_study_tables
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
@@ -90,19 +91,19 @@ def _describe_tables(tables: list[PrintedTable]) -> str:
 
 def _write_figures(analyses: Analyses, folder: Path, n_jobs: int | None) -> list[Path]:
     """Paths of all figures. Only those whose inputs have changed are drawn again."""
-    for name in ("figures", "analyses"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    run_folder, file = RunFolder(folder), "analyses/figures.json"
-    old_checksums, checksums, paths, tasks = run_folder.read_json(file), {}, [], []
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    paths, tasks, drawn = list[Path](), [], list[FinishedOutput]()
     for name in FIGURES:
-        checksums[name], frame = figure_inputs(name, analyses)
+        checksum, frame = figure_inputs(name, analyses)
         files = [folder / "figures" / f"{name}.{kind}" for kind in ("png", "svg")]
+        outputs = [FinishedOutput(path, {"figure": checksum}) for path in files]
         paths += files
-        if old_checksums.get(name) != checksums[name] or not all(path.is_file() for path in files):
+        if not all(output.is_finished for output in outputs):
             tasks.append((name, frame, files))
-    if tasks:
-        run_all(draw_figure, tasks, n_jobs=n_jobs or n_threads())
-        run_folder.write_json(file, checksums)
+            drawn += outputs
+    run_all(draw_figure, tasks, n_jobs=n_jobs or n_threads())
+    for output in drawn:
+        output.note({})
     return paths
 
 

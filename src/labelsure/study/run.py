@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,24 +31,24 @@ from labelsure._runtime.processes import (
     run_tasks,
     watched_workers,
 )
-from labelsure._runtime.storage import (
+from labelsure._runtime.runs import (
     LOCK,
     OWNER,
-    expand_path,
-    first_line,
+    PartStore,
+    decode_parquet,
+    encode_parquet,
     is_leftover,
-    lock_folder,
+    locked_folder,
     make_folder,
-    remove_leftovers,
-    write_text,
+    make_key,
 )
+from labelsure._runtime.storage import checksum_bytes, expand_path, first_line, write_text
 from labelsure._runtime.typing import AnyPath, JsonObject
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
 from labelsure.study.analyses import Analyses
 from labelsure.study.cells import Cell, cell_key, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, Settings, StudyData, parse_toml
-from labelsure.tables.parts import PartStore, decode_parquet, encode_parquet
 
 FOLDERS = ("cells", "analyses", "tables", "figures")
 """Subfolders of a run folder."""
@@ -100,14 +99,11 @@ class RunFolder:
         if self._is_locked:
             yield self
             return
-        make_folder(self.path, "The run folder")
         self._check_is_run_folder()
-        make_folder(self.path / "cells", "The run folder")
-        with lock_folder(self.path, "the run folder"):
+        with locked_folder(self.path, "The run folder", FOLDERS):
+            make_folder(self.path / "cells", "The run folder")
             self._is_locked = True
             try:
-                for name in ("", *FOLDERS):
-                    remove_leftovers(self.path / name)
                 yield self
                 if self.manifest:
                     self._complete_manifest()
@@ -116,7 +112,8 @@ class RunFolder:
 
     def _check_is_run_folder(self) -> None:
         """Raise InputError if the folder holds other files, which a run would replace."""
-        if (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir():
+        is_run = (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir()
+        if is_run or not self.path.is_dir():
             return
         own = {LOCK, OWNER, "cells"}
         others = sorted(
@@ -310,10 +307,10 @@ class StudyRun:
         n_jobs = n_threads() if n_jobs is None else n_jobs
         # All that the mixture's fits depend on.
         settings = self.plan.model_dump(mode="json", include=set(Settings.model_fields))
-        dependencies = [settings, digest_code()]
-        digest = sha256(json.dumps(dependencies, sort_keys=True).encode())
-        digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
-        key, name = digest.hexdigest(), "mixture_replicates.parquet"
+        hashes = pd.util.hash_pandas_object(self.scores, index=False).to_numpy()
+        scores = checksum_bytes(hashes.tobytes())
+        key = make_key({"settings": settings, "code": digest_code(), "scores": scores})
+        name = "mixture_replicates.parquet"
         store = PartStore(self.folder / "analyses")
         if store.find(name, key) is not None:
             replicates = store.read(name).to_pandas()

@@ -16,6 +16,7 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._runtime import storage
+from labelsure._runtime.runs import FinishedOutput
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, Indices, Mask
 from labelsure.errors import (
@@ -290,14 +291,14 @@ def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
 
 def open_bad_rows(
     path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
-) -> storage.FinishedOutput | None:
+) -> FinishedOutput | None:
     """Check the file for bad rows before anything is computed; None without one."""
     if path is None:
         return None
     place = check_bad_rows(storage.expand_path(path))
     storage.check_output_file(place, [model, *inputs])
     state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
-    output = storage.FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
+    output = FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
     output.find(overwrite=overwrite)
     return output
 

@@ -1,4 +1,4 @@
-"""Parts of a run: the store of finished ones, the folder of a scoring run, formats of output."""
+"""Predictions as files: the parts of a scoring run, and the formats of one file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from labelsure._runtime import storage
-from labelsure._runtime.typing import AnyPath, JsonObject
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure._runtime.runs import LOCK, OWNER, PartStore, locked_folder
+from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,116 +19,6 @@ MANIFEST = "_manifest.json"
 """It marks a folder as ours; names that begin with an underscore are no data to readers."""
 
 PART = re.compile(r"part-[0-9]{5,}-[0-9]{5,}\.parquet")
-
-FOOTER = b"labelsure"
-"""Key of the metadata of a part."""
-
-SHA, NO_SHA = "sha256:", 64 * "0"
-
-
-class PartStore:
-    """Finished parts of a run, in a folder or at an address that fsspec opens.
-
-    A part is one Parquet file, written at once. Its footer has the key of the run, what the run
-    notes, and the SHA-256 of the file, which was computed with zeros in its place.
-
-    Parameters
-    ----------
-    place
-        The folder or the address.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     store = PartStore(folder)
-    ...     store.write("a.parquet", pa.table({"x": [1, 2]}), "first run", {"seconds": 3})
-    ...     store.find("a.parquet", "first run"), store.find("a.parquet", "another run")
-    ({'seconds': 3}, None)
-    """
-
-    def __init__(self, place: AnyPath) -> None:
-        self.is_remote = storage.is_address(place)
-        self.place = str(place).rstrip("/") if self.is_remote else str(Path(place).absolute())
-
-    def write(self, name: str, table: pa.Table, key: str, notes: Mapping[str, Any]) -> None:
-        """Write a part."""
-        footer = json.dumps([key, notes, f"{SHA}{NO_SHA}"])
-        metadata = {**(table.schema.metadata or {}), FOOTER: footer}
-        content = encode_parquet(table.replace_schema_metadata(metadata))
-        place = content.rindex(SHA.encode()) + len(SHA)
-        checksum = storage.checksum_bytes(content).encode()
-        self.put(name, content[:place] + checksum + content[place + len(checksum) :])
-
-    def find(self, name: str, key: str) -> JsonObject | None:
-        """Return the notes of a part; None where it is missing, damaged or of another key."""
-        found = self._load(name)
-        return found[2] if found is not None and found[1] == key else None
-
-    def read(self, name: str) -> pa.Table:
-        """Return a finished part, unless it was changed since."""
-        found = self._load(name)
-        if found is None:
-            raise DataError(
-                f"The part {name!r} of {self.place!r} must be as it was written, but it is damaged "
-                "or missing. Run again."
-            )
-        return found[0]
-
-    def _load(self, name: str) -> tuple[pa.Table, str, JsonObject] | None:
-        try:
-            content = self.get(name)
-            before, _, after = content.rpartition(SHA.encode())
-            blank = before + f"{SHA}{NO_SHA}".encode() + after[len(NO_SHA) :]
-            if storage.checksum_bytes(blank).encode() != after[: len(NO_SHA)]:
-                return None
-            table = decode_parquet(content)
-            metadata = dict(table.schema.metadata)
-            key, notes, _ = json.loads(metadata.pop(FOOTER))
-        except (OSError, DataError, ValueError, KeyError):  # no file, or none of ours
-            return None
-        return table.replace_schema_metadata(metadata), key, notes
-
-    def put(self, name: str, content: bytes) -> None:
-        """Write a file in one go."""
-        if not self.is_remote:
-            path = Path(self.place, name)
-            storage.write_whole(path, lambda temporary: temporary.write_bytes(content))
-            return
-        system, root = storage.open_system(self.place)
-
-        def write() -> None:
-            with system.open_output_stream(f"{root}/{name}", compression=None) as file:
-                file.write(content)
-
-        storage.call_store(self.place, write)
-
-    def get(self, name: str) -> bytes:
-        """Return the content of a file."""
-        return storage.read_bytes(storage.join_address(self.place, name))
-
-    def list(self) -> list[str]:
-        """Return the names of all entries."""
-        if not self.is_remote:
-            return sorted(path.name for path in Path(self.place).glob("*"))
-        from pyarrow.fs import FileSelector
-
-        system, root = storage.open_system(self.place)
-        found = storage.call_store(
-            self.place, lambda: system.get_file_info(FileSelector(root, allow_not_found=True))
-        )
-        return sorted(entry.base_name for entry in found if entry.is_file)
-
-    def remove(self, name: str) -> None:
-        """Remove a part."""
-        if not self.is_remote:
-            Path(self.place, name).unlink(missing_ok=True)
-            return
-        system, root = storage.open_system(self.place)
-        with suppress(FileNotFoundError):
-            system.delete_file(f"{root}/{name}")
-
 
 WORDS = {
     "labelsure": "version of labelsure",
@@ -176,7 +65,7 @@ class ScoredParts(PartStore):
         """Keep the place for this process, with the parts of the same run and no others."""
         folder = Path(self.place)
         if self.find_change(manifest) is None and (
-            folder.is_file() or set(self.list()) - {storage.LOCK, storage.OWNER}
+            folder.is_file() or set(self.list()) - {LOCK, OWNER}
         ):
             raise InputError(
                 f"The folder {self.place!r} must be new or empty, or hold parts of the same run; "
@@ -186,9 +75,7 @@ class ScoredParts(PartStore):
             self._prepare(manifest, overwrite)
             yield
             return
-        storage.make_folder(folder, "The folder of the parts")
-        with storage.lock_folder(folder, "the folder of the parts"):
-            storage.remove_leftovers(folder)
+        with locked_folder(folder, "The folder of the parts"):
             self._prepare(manifest, overwrite)
             try:
                 yield
@@ -215,7 +102,7 @@ class ScoredParts(PartStore):
     def replace_by(self, other: ScoredParts) -> None:
         """Take the finished parts of another folder, which is removed, in place of the own ones."""
         folder, source = Path(self.place), Path(other.place)
-        with storage.lock_folder(folder, "the folder of the parts"):
+        with locked_folder(folder, "The folder of the parts"):
             self._clear()
             folder.mkdir(exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
@@ -226,7 +113,7 @@ class ScoredParts(PartStore):
         """Remove the folder with all that a run writes into it, and nothing else."""
         folder = Path(self.place)
         for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
-            if name in (MANIFEST, storage.LOCK, storage.OWNER) or PART.fullmatch(name):
+            if name in (MANIFEST, LOCK, OWNER) or PART.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it
             folder.rmdir()
@@ -253,26 +140,6 @@ def check_suffix(suffix: str) -> str:
     if suffix.lower() not in FORMATS:
         raise unknown_name("format of predictions", suffix, FORMATS)
     return suffix.lower()
-
-
-def encode_parquet(table: pa.Table) -> bytes:
-    """Return a table as the content of a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def decode_parquet(content: bytes) -> pa.Table:
-    """Return the table that is the content of a Parquet file, read by this thread alone."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pa.BufferReader(content) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-        return file.read(use_threads=False)
 
 
 def write_tables(

@@ -24,6 +24,7 @@ from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
+from labelsure._runtime.runs import FinishedOutput, PartStore, make_key
 from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
@@ -51,7 +52,6 @@ from labelsure.tables.inputs import InputTable, raise_bad_rows
 from labelsure.tables.parts import (
     NAME_SEPARATOR,
     SEPARATORS,
-    PartStore,
     ScoredParts,
     check_suffix,
     write_tables,
@@ -901,8 +901,8 @@ def score_files(
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
     suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
     _check_text(suffix, sep, spreadsheet_safe, rows.model)
-    set_aside = None if aside is None else storage.FinishedOutput(aside, {**manifest, "out": path})
-    finished = storage.FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
+    set_aside = None if aside is None else FinishedOutput(aside, {**manifest, "out": path})
+    finished = FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
@@ -918,7 +918,7 @@ def score_files(
         stack.enter_context(store.locked(manifest, overwrite=overwrite))
         if set_aside is not None:
             set_aside.find(overwrite=overwrite)
-        key = storage.checksum_bytes(json.dumps(manifest, sort_keys=True).encode())
+        key = make_key(manifest)
         place = PartStore(store.place)  # without what only this process needs
         results = rows.map(
             score_chunk,
@@ -1102,7 +1102,7 @@ def _list_noted(notes: dict[str, JsonObject], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
 
 
-def write_bad_rows(output: storage.FinishedOutput, files: Iterable[TableFile], bad: Reasons) -> int:
+def write_bad_rows(output: FinishedOutput, files: Iterable[TableFile], bad: Reasons) -> int:
     """Write rows that were set aside, in the order of the input; return how many they are."""
     import pandas as pd
 
