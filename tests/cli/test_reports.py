@@ -35,7 +35,7 @@ def digits():
 
 def test_tables_and_figures_are_there(run_folder):
     suffixes = {
-        name: {path.suffix for path in (run_folder / name).iterdir()}
+        name: {path.suffix for path in (run_folder / name).glob("[!.]*")}
         for name in ("tables", "figures")
     }
     assert suffixes == {"tables": {".md", ".tex", ".csv"}, "figures": {".png", ".svg"}}

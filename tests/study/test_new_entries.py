@@ -79,7 +79,7 @@ def test_tables_have_the_titles_of_new_entries(study):
 def test_figures_and_the_comparison_know_new_entries(study):
     _, folder = study
     assert "F2 Score" in (folder / "tables" / "README.md").read_text()
-    assert len(list((folder / "figures").iterdir())) == 2 * len(FIGURES)
+    assert len(list((folder / "figures").glob("[!.]*"))) == 2 * len(FIGURES)
     named = {conclusion.name for conclusion in check_against_paper(folder, n_jobs=1).conclusions}
     assert named == set(published_table("conclusions")["name"])
 
