@@ -177,7 +177,6 @@ def test_files_are_chunks_in_the_order_of_their_names(run, monkeypatch):
         (["--fail-below", "2"], "'--fail-below'"),
         (["--fail-on-shift", "--shift", "ignore"], "`--fail-on-shift` needs the shift test"),
         (["--metric", "f2"], "Unknown metric 'f2'"),
-        (["--by-file", "--truth", "t.csv"], "`--by-file` must come without `--truth`"),
         (["--bad-rows", "bad.txt"], "must have a name that ends in .jsonl"),
     ],
 )

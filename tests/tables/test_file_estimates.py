@@ -3,6 +3,8 @@
 import re
 from unittest.mock import patch
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,9 +77,8 @@ def test_label_averages_from_parts(folder, monkeypatch, metric):
     assert (found.quantity, found.n_samples) == (metric, N_ROWS)
     for name in ("mean", "low", "high"):  # a last bit may move a logit to the next tenth
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=5e-3)
-    for settings in ({"shift": "weighted"}, {"truth": folder / "new.csv"}):
-        with pytest.raises(ls.InputError, match="`metric` must be a mean over rows"):
-            sum_files(*paths, metric=metric, **settings)
+    with pytest.raises(ls.InputError, match="`metric` must be a mean over rows"):
+        sum_files(*paths, metric=metric, shift="weighted")
 
 
 def test_counts_of_parts_add_up_to_those_of_the_whole():
@@ -92,3 +93,88 @@ def test_counts_of_parts_add_up_to_those_of_the_whole():
     n_labels = len(make_model().label_names_)
     predicted = whole.counts.reshape(2 * n_labels, -1).sum(axis=1)[n_labels:]
     assert (predicted == decisions.labelsets.sum(axis=0)).all()
+
+
+METRICS = [None, "exact", "hamming", "macro-f1", "micro-recall"]
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Two files of a batch, and the labels of some rows, by id and by position."""
+    folder, model = tmp_path_factory.mktemp("audited"), make_model()
+    model.save(folder / "model.labelsure")
+    rows = make_rows(240)
+    ids = [f"row {i}" for i in range(240)]
+    rows["id"] = ids
+    drawn = np.sort(np.random.default_rng(0).permutation(240)[:90])
+    truth = model.predict_distribution(rows.drop(columns="id")).sample(1, random_state=0)[:, 0]
+    (folder / "new").mkdir()
+    rows[:100].to_csv(folder / "new" / "a.csv", index=False)
+    rows[100:].to_csv(folder / "new" / "b.csv", index=False)
+    labels = pd.DataFrame(truth[drawn], columns=list(model.label_names_))
+    labels.assign(id=np.array(ids)[drawn]).to_csv(folder / "by_id.csv", index=False)
+    places = {
+        "file": np.where(drawn < 100, "new/a.csv", "new/b.csv"),
+        "row": drawn - 100 * (drawn >= 100),
+    }
+    labels.assign(**places).to_csv(folder / "by_place.csv", index=False)
+    return folder, rows, drawn, truth
+
+
+@pytest.mark.filterwarnings("ignore:Rows of .* are joined by position")
+@pytest.mark.parametrize("n_rows", [17, 1000])
+@pytest.mark.parametrize("named", ["by_id", "by_place"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_labelled_rows_of_files_and_of_each(audited, monkeypatch, metric, named, n_rows):
+    """The estimates of the library for all rows, and for those of each file."""
+    folder, rows, drawn, truth = audited
+    monkeypatch.setattr(files, "CHUNK_ROWS", n_rows)
+    settings = {"id_column": "id"} if named == "by_id" else {}
+    sums = sum_files(
+        folder / "model.labelsure",
+        folder / "new",
+        truth=folder / f"{named}.csv",
+        metric=metric,
+        by_file=True,
+        n_jobs=1,
+        **settings,
+    )
+    parts = [(sums.estimate(), 0, 240)]
+    one, other = sums.assess_files()
+    assert (one.name, other.name) == ("new/a.csv", "new/b.csv")
+    parts += [(one.plain, 0, 100), (other.plain, 100, 240)]
+    for found, start, end in parts:
+        own = drawn[(drawn >= start) & (drawn < end)]
+        expected = make_model().estimate(
+            rows[start:end].drop(columns="id"),
+            rows=own - start,
+            Y_true=truth[own],
+            **({} if metric is None else {"metric": metric}),
+        )
+        assert (found.quantity, found.n_samples) == (expected.quantity, end - start)
+        assert found.n_labelled == expected.n_labelled == len(own)
+        for name in ("mean", "low", "high"):  # a last bit may move a logit to the next tenth
+            close = pytest.approx(
+                getattr(expected, name), abs=5e-3 if metric in METRICS[3:] else 1e-9
+            )
+            assert getattr(found, name) == close
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_file_without_labelled_rows(audited, metric):
+    folder, _, _, _ = audited
+    truth = pd.read_csv(folder / "by_id.csv")
+    ids = set(pd.read_csv(folder / "new" / "a.csv")["id"])
+    truth[truth["id"].isin(ids)].to_csv(folder / "of_a.csv", index=False)
+    sums = sum_files(
+        folder / "model.labelsure",
+        folder / "new",
+        truth=folder / "of_a.csv",
+        metric=metric,
+        id_column="id",
+        by_file=True,
+        n_jobs=1,
+    )
+    one, other = sums.assess_files()
+    assert one.plain.n_labelled == sums.estimate().n_labelled == len(ids & set(truth["id"]))
+    assert (other.plain, "No row of it is labelled" in other.refusal) == (None, True)

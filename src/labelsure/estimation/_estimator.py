@@ -42,6 +42,7 @@ from labelsure.estimation._diagnostics import (
 )
 from labelsure.estimation._importance_weights import weigh_by_inputs, weighted_interval
 from labelsure.estimation._label_estimates import (
+    EntryCounts,
     LabelBatch,
     LabelCalibration,
     LabelEstimates,
@@ -442,9 +443,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             summary = estimates.summarise() if compares else BatchSummary(estimates.sums())
             return self._estimate_summary(summary, level, shift)
         estimates, places, some = self._read_few_labels(dist, Y_pred, Y_true, rows)
-        accuracy = some.accuracy(self.metric, check_empty(self.empty))
         estimated = estimates.accuracy[places]
-        return self.estimate_labelled(estimates.sums(), accuracy, estimated, level, interval)
+        return self.estimate_labelled(estimates.sums(), some, estimated, level, interval)
 
     def _read_few_labels(
         self, dist: object, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: object
@@ -459,17 +459,28 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def estimate_labelled(
         self,
         sums: BatchSums,
-        accuracy: Floats,
+        labelled: ScoreTable,
         estimated: Floats,
         level: float,
         interval: str = "pseudo-rows",
     ) -> Estimate:
-        """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
+        """Estimate of a batch with the truth of some rows, drawn at random, and their estimates."""
+        accuracy = labelled.accuracy(self.metric, check_empty(self.empty))
         share = self._share_of_estimates
         found = few_labels_interval(
             sums, accuracy, estimated, share=share, level=level, interval=interval
         )
         return replace(found, quantity=self._quantity)
+
+    def average_labelled(
+        self, entries: EntryCounts, labelled: ScoreTable, metric: str, level: float
+    ) -> Estimate:
+        """Micro or macro average of a batch with the truth of some rows, drawn at random."""
+        check_label_metric(metric)
+        check_enough_labels(len(labelled))
+        calibration = LabelCalibration.fit(labelled, self.random_state)
+        batch = LabelBatch(calibration, entries - EntryCounts.of_table(labelled), labelled)
+        return batch.estimate_average(metric, self.empty, level, self.random_state)
 
     @property
     def _quantity(self) -> str:

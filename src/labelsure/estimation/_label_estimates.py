@@ -278,6 +278,10 @@ class EntryCounts:
         n_rows = self.n_rows + other.n_rows
         return EntryCounts(self.counts + other.counts, n_rows, self.label_names)
 
+    def __sub__(self, other: EntryCounts) -> EntryCounts:
+        n_rows = self.n_rows - other.n_rows
+        return EntryCounts(self.counts - other.counts, n_rows, self.label_names)
+
     @property
     def cells(self) -> Cells:
         """Cells without the places of entries."""

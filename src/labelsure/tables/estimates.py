@@ -18,7 +18,7 @@ from labelsure import __version__
 from labelsure._runtime import storage
 from labelsure._runtime.runs import FinishedOutput
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, Indices, Mask
+from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
 from labelsure.errors import (
     DataError,
     InputError,
@@ -34,7 +34,7 @@ from labelsure.estimation._label_estimates import (
     check_labels_are_known,
 )
 from labelsure.estimation._shift import MAX_ROWS
-from labelsure.metrics.registry import counts, get_metric
+from labelsure.estimation.score_table import ScoreTable
 from labelsure.tables.dates import read_dates
 from labelsure.tables.files import Chunk, TextFormat, read_table
 from labelsure.tables.fingerprints import fingerprint_rows
@@ -45,6 +45,7 @@ from labelsure.tables.scoring import (
     FileRows,
     ModelFile,
     Progress,
+    ReadRows,
     Reasons,
     check_bad_rows,
     draw_keys,
@@ -70,6 +71,52 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class LabelledRows:
+    """Rows whose truth is known, which were drawn at random; `+` joins those of two parts.
+
+    Parameters
+    ----------
+    entries
+        (m,) their rows in the table of the truth.
+    table
+        Their score table, with the truth.
+    estimated
+        (m,) their estimated accuracies.
+    """
+
+    entries: Indices
+    table: ScoreTable
+    estimated: Floats
+
+    def __add__(self, other: LabelledRows) -> LabelledRows:
+        return LabelledRows(
+            np.concatenate([self.entries, other.entries]),
+            ScoreTable.concatenate([self.table, other.table]),
+            np.concatenate([self.estimated, other.estimated]),
+        )
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Sums over some rows, and those of the rows that are labelled; `+` joins two parts.
+
+    Parameters
+    ----------
+    summary
+        Sums, and what the shift test compares of at most 2,000 random rows.
+    labelled
+        Rows whose truth is known; None if there are none.
+    """
+
+    summary: BatchSummary
+    labelled: LabelledRows | None = None
+
+    def __add__(self, other: RowSums) -> RowSums:
+        parts = [part.labelled for part in (self, other) if part.labelled is not None]
+        return RowSums(self.summary + other.summary, reduce(add, parts) if parts else None)
+
+
+@dataclass(frozen=True)
 class FileSums:
     """Sums over the rows of files, from which `estimate` computes their mean accuracy.
 
@@ -77,27 +124,23 @@ class FileSums:
     ----------
     model
         The model that predicts the rows.
-    estimator
-        Accuracy estimator of the metric.
-    label_metric
-        A micro or macro average that is estimated instead; None for a mean over rows.
-    summary
-        Sums over all rows, and what the shift test compares of at most 2,000 random ones.
-    accuracy, estimated
-        (n,) actual and estimated accuracy of the rows whose truth is known.
+    metric
+        Metric of the mean, or a micro or macro average.
+    is_labelled
+        Whether the truth of some rows was given.
+    whole
+        Sums over all rows.
     by_file
-        Name and summary of each file, in their order.
+        Name and sums of each file, in their order; empty unless they were wanted.
     n_bad
         Rows that were set aside.
     """
 
     model: AccuracyAwareClassifier
-    estimator: AccuracyEstimator
-    label_metric: str | None
-    summary: BatchSummary
-    accuracy: Floats
-    estimated: Floats
-    by_file: tuple[tuple[str, BatchSummary], ...] = ()
+    metric: str | None
+    is_labelled: bool
+    whole: RowSums
+    by_file: tuple[tuple[str, RowSums], ...] = ()
     n_bad: int = 0
 
     def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
@@ -119,44 +162,54 @@ class FileSums:
         Estimate
             The mean accuracy and its interval.
         """
-        return self._estimate(self.summary, level, shift)
+        return self._estimate(self.whole, level, shift)
 
     def assess(self, *, level: float | None = None, shift: str = "test") -> FileEstimate:
         """Estimate of all rows, and the weighted one or why there is none under a shift."""
-        return self._assess("", self.summary, level, shift)
+        return self._assess("", self.whole, level, shift)
 
     def assess_files(
         self, *, level: float | None = None, shift: str = "test"
     ) -> list[FileEstimate]:
         """Estimate and shift test of each file."""
-        return [self._assess(name, summary, level, shift) for name, summary in self.by_file]
+        return [self._assess(name, sums, level, shift) for name, sums in self.by_file]
 
-    def _estimate(self, summary: BatchSummary, level: float | None, shift: str) -> Estimate:
-        chosen = self.model.confidence if level is None else level
-        if len(self.accuracy):
-            return self.estimator.estimate_labelled(
-                summary.sums, self.accuracy, self.estimated, chosen
+    def _estimate(self, rows: RowSums, level: float | None, shift: str) -> Estimate:
+        level = self.model.confidence if level is None else level
+        average = self.metric if self.metric in LABEL_METRICS else None
+        estimator = find_estimator(self.model, self.metric)
+        summary, labelled = rows.summary, rows.labelled
+        if not self.is_labelled:
+            return estimator.estimate(summary, metric=average, level=level, shift=shift)
+        if labelled is None:
+            raise InputError("No row of it is labelled. Label some, drawn at random.")
+        if average is None:
+            return estimator.estimate_labelled(
+                summary.sums, labelled.table, labelled.estimated, level
             )
-        metric = self.label_metric
-        return self.estimator.estimate(summary, metric=metric, level=chosen, shift=shift)
+        assert summary.entries is not None  # counted for averages
+        return estimator.average_labelled(summary.entries, labelled.table, average, level)
 
-    def _assess(
-        self, name: str, summary: BatchSummary, level: float | None, shift: str
-    ) -> FileEstimate:
+    def _assess(self, name: str, rows: RowSums, level: float | None, shift: str) -> FileEstimate:
         try:
-            plain = self._estimate(summary, level, shift)
+            plain = self._estimate(rows, level, shift)
         except LabelsureError as error:  # too few rows, or none like the calibration set
             return FileEstimate(name, None, None, str(error))
         if plain.shift is None or not plain.shift.found:
             return FileEstimate(name, plain)
-        if self.label_metric is not None:
-            reason = f"There is no importance-weighted estimate of {self.label_metric}."
+        if self.metric in LABEL_METRICS:
+            reason = f"There is no importance-weighted estimate of {self.metric}."
             return FileEstimate(name, plain, None, reason)
         try:
-            return FileEstimate(name, plain, self._estimate(summary, level, "weighted"))
+            return FileEstimate(name, plain, self._estimate(rows, level, "weighted"))
         except LabelsureError as error:
             # What a library call would do next; the files' own next step is printed beside it.
             return FileEstimate(name, plain, None, str(error).partition(" Label some rows")[0])
+
+
+def find_estimator(model: AccuracyAwareClassifier, metric: str | None) -> AccuracyEstimator:
+    """Accuracy estimator of a metric; for averages over labels that of the model's own."""
+    return model.fitted_.estimator_for(None if metric in LABEL_METRICS else metric)
 
 
 def sum_files(
@@ -234,18 +287,13 @@ def sum_files(
         trust=trust,
         packed=scheduler is not None,
     )
-    label_metric = metric if metric in LABEL_METRICS else None
-    if label_metric is not None and (truth is not None or shift == "weighted"):
-        setting = "`truth`" if truth is not None else "shift='weighted'"
-        raise InputError(f"`metric` must be a mean over rows with {setting}, got {metric!r}.")
-    estimator = rows.model.fitted_.estimator_for(None if label_metric else metric)
+    if metric in LABEL_METRICS and shift == "weighted":
+        raise InputError(
+            f"`metric` must be a mean over rows with shift='weighted', got {metric!r}."
+        )
+    find_estimator(rows.model, metric)  # refuses an unknown metric
     known = None
     if truth is not None:
-        if by_file:
-            raise InputError(
-                "`by_file` must come without `truth`, whose rows are drawn from all files "
-                "together. Leave one out."
-            )
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
     found = {}
@@ -260,28 +308,22 @@ def sum_files(
         found[name] = sums
     if not found:
         raise DataError("The input must have at least one row, it has none.")
-    # In the order of the rows, whatever finished first.
-    chunks = [found[name] for name in sorted(found)]
-    n_bad = 0
-    if aside is not None:
-        bad: Reasons = {}
-        for one in chunks:
-            bad.setdefault(one.source, {}).update(one.bad)
-        n_bad = write_bad_rows(aside, rows.files, bad)
-    summaries = [(one.source, one.summary) for one in chunks if one.summary is not None]
-    if not summaries:
+    bad: Reasons = {}
+    files: dict[str, RowSums] = {}
+    for chunk in (found[name] for name in sorted(found)):  # whatever finished first
+        bad.setdefault(chunk.source, {}).update(chunk.bad)
+        if chunk.sums is not None:
+            source = chunk.source if by_file else ""
+            files[source] = files[source] + chunk.sums if source in files else chunk.sums
+    n_bad = 0 if aside is None else write_bad_rows(aside, rows.files, bad)
+    if not files:
         raise DataError("The input must have at least one row that can be used, none can.")
-    files = dict[str, BatchSummary]()
-    for source, summary in summaries if by_file else []:
-        files[source] = files[source] + summary if source in files else summary
-    whole = reduce(add, (summary for _, summary in summaries))
-    accuracy, estimated = np.empty(0), np.empty(0)
+    whole = reduce(add, files.values())
     if known is not None:
-        parts = [one.labelled for one in chunks if one.labelled is not None]
-        entries, accuracy, estimated = (np.concatenate(some) for some in zip(*parts, strict=True))
+        entries = np.empty(0, np.intp) if whole.labelled is None else whole.labelled.entries
         known.check_found(entries)
-    by_name = tuple(files.items())
-    return FileSums(rows.model, estimator, label_metric, whole, accuracy, estimated, by_name, n_bad)
+    by_name = tuple(files.items()) if by_file else ()
+    return FileSums(rows.model, metric, known is not None, whole, by_name, n_bad)
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
@@ -313,23 +355,20 @@ def check_shift(shift: str) -> None:
 
 @dataclass(frozen=True)
 class ChunkSums:
-    """Sums over some rows of one file.
+    """Sums over the rows of a chunk.
 
     Parameters
     ----------
     source
         Name of the file.
-    summary
+    sums
         Sums; None if no row can be used.
-    labelled
-        Entries of the truth that are here, their actual and estimated accuracies.
     bad
         Why rows cannot be used.
     """
 
     source: str
-    summary: BatchSummary | None
-    labelled: tuple[Indices, Floats, Floats] | None
+    sums: RowSums | None
     bad: dict[int, str]
 
 
@@ -341,51 +380,40 @@ def sum_chunk(
     metric: str | None,
     sets_aside: bool,
 ) -> ChunkSums:
-    """Return the sums of a chunk, its labelled rows and its bad rows."""
+    """Sums over a chunk, with its labelled rows and its bad rows."""
     inputs = InputTable(model, None if known is None else known.id_column)
     fitted, bad = model.fitted_, dict[int, str]()
-    counts_labels = metric in LABEL_METRICS
-    estimator = fitted.estimator_for(None if counts_labels else metric)
+    estimator = find_estimator(model, metric)
     some = read_rows(inputs, chunk, bad if sets_aside else None)
     if some.X is None:
-        return ChunkSums(some.source, None, None, bad)
+        return ChunkSums(some.source, None, bad)
     predictions = fitted.predictor.predict(some.X)
     estimated = fitted.estimate_rows(predictions, estimator=estimator)
-    labelled = None
-    if known is not None:
-        names = some.rows.index if known.id_column is None else some.ids
-        rules = predictions.dist.rules
-        labelled = _compare_labelled(estimator, estimated, known, names, some.source, some.X, rules)
     summary = estimated.summarise(keys=some.keys)
-    if counts_labels:
+    if metric in LABEL_METRICS:
         check_labels_are_known(predictions.dist, estimator.label_calibration_)
         summary = replace(summary, entries=EntryCounts.of_table(estimated.table))
-    return ChunkSums(some.source, summary, labelled, bad)
+    rules = predictions.dist.rules
+    labelled = None if known is None else _find_labelled(estimated, known, some, rules)
+    return ChunkSums(some.source, RowSums(summary, labelled), bad)
 
 
-def _compare_labelled(
-    estimator: AccuracyEstimator,
-    estimated: RowEstimates,
-    known: TrueLabels,
-    names: Any,
-    source: str,
-    X: FeaturesLike,
-    rules: LabelRules | None,
-) -> tuple[Indices, Floats, Floats]:
-    """Entries of the truth that some rows have, their accuracy, and its estimates."""
-    entries, places = known.find(names, source)
+def _find_labelled(
+    estimated: RowEstimates, known: TrueLabels, some: ReadRows, rules: LabelRules | None
+) -> LabelledRows | None:
+    """Rows of a chunk whose truth is known; None if there are none."""
+    names = some.rows.index if known.id_column is None else some.ids
+    assert names is not None  # the input has ids where the truth has
+    entries, places = known.find(names, some.source)
     if not len(places):
-        return entries, np.empty(0), np.empty(0)
+        return None
     if known.fingerprints:
-        known.check_fingerprints(entries, fingerprint_rows(X, places), source)
-    predicted = estimated.table.decisions
-    assert predicted is not None
+        known.check_fingerprints(entries, fingerprint_rows(some.X, places), some.source)
+    truth = known.labelsets[entries]
     if rules is not None:
-        names = None if known.names is None else known.names[entries]
-        rules.refuse_broken(known.labelsets[entries], "truth", names)
-    compared = counts(known.labelsets[entries], predicted[places])
-    accuracy = get_metric(estimator.metric).values(*compared, empty=estimator.empty)
-    return entries, accuracy, estimated.accuracy[places]
+        rules.refuse_broken(truth, "truth", None if known.names is None else known.names[entries])
+    table = estimated.table[places].with_truth(truth)
+    return LabelledRows(entries, table, estimated.accuracy[places])
 
 
 def report_files(
