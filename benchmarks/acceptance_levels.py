@@ -45,11 +45,9 @@ def main(file: str) -> None:
     table = pd.DataFrame(rows, columns=["metric", "n", "level", "share", "missed"])
     cells = []
     for (metric, n), part in table.groupby(["metric", "n"]):
-        found = part.groupby("level")[["share", "missed"]].mean().loc[[*LEVELS]].to_numpy()
-        row = {"metric": metric, "n": f"{n:,}", "policies": len(part) // len(LEVELS)}
-        shares = (
-            f"{share:.3f} / {missed:.3f}" for share, missed in found.loc[[*LEVELS]].to_numpy()
-        )
+        means = part.groupby("level")[["share", "missed"]].mean().loc[[*LEVELS]].to_numpy()
+        row = {"metric": metric, "n": n, "policies": len(part) // len(LEVELS)}
+        shares = (f"{share:.3f} / {missed:.3f}" for share, missed in means)
         cells.append(row | dict(zip(LEVELS, shares, strict=True)))
     found = pd.DataFrame(cells)
     found.to_csv(file, index=False)
