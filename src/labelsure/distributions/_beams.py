@@ -15,7 +15,7 @@ from labelsure._kernels.chain_beams import beam_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Labelsets
-from labelsure.distributions._chains import LinearStack, WeightedChains
+from labelsure.distributions._chains import WeightedChains
 from labelsure.labelsets.codes import code_keys
 from labelsure.labelsets.weighted import find_distinct
 
@@ -50,7 +50,11 @@ def search_beams(chains: WeightedChains, n_best: int) -> Beam:
     if chains.stack is None:
         labelsets, lengths, unseen = _search_any(chains, width, n_kept)
     else:
-        labelsets, lengths, unseen = _search_linear(chains, chains.stack, width, n_kept)
+        stack, n = chains.stack, chains.n_samples
+        labelsets = np.zeros((n, n_kept, chains.n_labels), dtype=np.int8)
+        lengths, unseen = np.zeros(n, dtype=np.int64), np.empty(n)
+        inputs = (stack.odds, stack.factors, chains.shares, stack.orders, width, n_best)
+        for_rows(beam_rows, n, *inputs, into=[labelsets, lengths, unseen])
     logs = chains.log_prob(labelsets)[..., 0]
     logs[np.arange(labelsets.shape[1]) >= lengths[:, np.newaxis]] = -np.inf
     order = np.lexsort((keys_by_row(labelsets), -logs), axis=1)
@@ -62,17 +66,6 @@ def keys_by_row(labelsets: Labelsets) -> NDArray[np.generic]:
     """Return keys of (n, k, L) labelsets that sort like their codes, (n, k)."""
     keys = code_keys(labelsets.reshape(-1, labelsets.shape[2]))
     return keys.reshape(labelsets.shape[:2])
-
-
-def _search_linear(
-    chains: WeightedChains, stack: LinearStack, width: int, n_kept: int
-) -> tuple[Labelsets, Indices, Floats]:
-    n = chains.n_samples
-    labelsets = np.zeros((n, n_kept, chains.n_labels), dtype=np.int8)
-    lengths, unseen = np.zeros(n, dtype=np.int64), np.zeros(n)
-    inputs = (stack.odds, stack.factors, np.ascontiguousarray(chains.shares), stack.orders, width)
-    for_rows(beam_rows, n, *inputs, into=[labelsets, np.zeros((n, n_kept)), lengths, unseen])
-    return labelsets, lengths, unseen
 
 
 def _search_any(
