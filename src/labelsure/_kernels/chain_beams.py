@@ -21,9 +21,9 @@ from labelsure._kernels.labelset_search import find_slot, mixture_probability
 LEAST_SCALE = 1e-300  # a scale that underflowed to 0 would prove that nothing was pruned
 HALVINGS = 60  # of an interval, after which its ends differ by rounding
 LEAST_SCORE = 0.2
-"""Beyond as many labelsets as are kept, those are evaluated whose score is at least this share of the
-k-th largest. The score of the mode was at least .3 of the largest in 1,500 rows of 16 labels: 1 to
-10 random chains, flat and sharp, and chains fitted to CAL500, Enron and Yeast."""
+"""Beyond as many labelsets as are kept, those are evaluated whose score is at least this share of
+the k-th largest. The score of the mode was at least .3 of the largest in 1,500 rows of 16 labels:
+1 to 10 random chains, flat and sharp, and chains fitted to CAL500, Enron and Yeast."""
 
 
 @fast_inner
@@ -125,7 +125,7 @@ def _list_labels(key, labels):
     n = 0
     for label in range(labels.size):
         labels[n] = label
-        n += np.int64((key[label >> 6] >> np.uint64(label & 63)) & np.uint64(1))
+        n += int((key[label >> 6] >> np.uint64(label & 63)) & np.uint64(1))
     return n
 
 
