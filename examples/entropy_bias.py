@@ -20,7 +20,8 @@ from scipy.special import expit
 import labelsure as ls
 
 IMAGE = Path(__file__).parents[1] / "docs" / "images" / "evidence" / "entropy_bias.svg"
-INK = "#7a7f87"  # readable on white and on black
+INK = "#5c6168"  # of axes and text on light pages
+THEME = "{ :root { --ink: #b9bec7; } }"  # on dark ones
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 GREY = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 N_LABELS = (20, 30, 50)
@@ -93,6 +94,9 @@ def plot(table: pd.DataFrame) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     IMAGE.parent.mkdir(exist_ok=True)
     figure.savefig(IMAGE, transparent=True, metadata={"Date": None})
+    text = IMAGE.read_text(encoding="utf-8").replace(INK, "var(--ink)")
+    themes = f":root {{ --ink: {INK}; }} @media (prefers-color-scheme: dark) {THEME}"
+    IMAGE.write_text(text.replace("</style>", f"{themes}</style>", 1), encoding="utf-8")
 
 
 def main() -> None:

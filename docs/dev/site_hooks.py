@@ -1,13 +1,17 @@
 """MkDocs hooks: reference pages from docstrings and from the program, links between them, KaTeX."""
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
+import griffe
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -21,6 +25,8 @@ COMMANDS = "<!-- commands -->"
 NAMES = "<!-- names -->"
 AMBIGUOUS = ("accuracy", "confidence", "load")  # parameters and methods, too: not linked alone
 KATEX = Path(".venv/node/node_modules/katex/dist")
+DOCS = Path(__file__).parents[1]
+TYPES = "reference/types.md"  # names of types of arguments
 GROUPS = tomllib.loads(Path(__file__).with_name("reference.toml").read_text("utf-8"))["groups"]
 
 
@@ -39,8 +45,18 @@ def shown(target: str) -> str:
     return f"labelsure.{name}" if name in labelsure.__all__ else target
 
 
+def read_titles(folders: tuple[str, ...] = ("start", "howto", "understand")) -> dict[str, str]:
+    """Titles of the guides, by their addresses, in the order of the navigation's folders."""
+    pages = [page for folder in folders for page in sorted((DOCS / folder).glob("*.md"))]
+    return {
+        str(page.relative_to(DOCS)): page.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        for page in pages
+    }
+
+
 TARGETS = dict(place_names())
 BY_NAME = {target.rpartition(".")[2]: target for target in TARGETS}
+TITLES = read_titles()
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -49,7 +65,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.repo_url = project["tool"]["labelsure"]["repository"]
     if not config.repo_url:
         config.edit_uri = ""
-    config.copyright = f"labelsure {labelsure.__version__}, BSD 3-Clause License"
+    config.site_name = f"labelsure {labelsure.__version__}"
+    config.copyright = f"{config.site_name}, BSD 3-Clause License"
     reference = next(entry["Reference"] for entry in config.nav if "Reference" in entry)
     pages = []
     for group in GROUPS:
@@ -87,11 +104,79 @@ def reference_pages() -> dict[str, str]:
 
 
 def entry(target: str, level: int) -> str:
-    """Return the lines that make mkdocstrings document a name under the name that users import."""
+    """The lines that make mkdocstrings document a name under the name that users import."""
+    members = f"      members: {found}\n" if (found := order_members(target)) else ""
     return (
         f"::: {target}\n    options:\n      heading: {shown(target)}\n"
-        f"      toc_label: {target.rpartition('.')[2]}\n      heading_level: {level}\n"
+        f"      toc_label: {target.rpartition('.')[2]}\n      heading_level: {level}\n{members}"
     )
+
+
+@cache
+def read_source() -> griffe.Object:
+    """The package as mkdocstrings sees it: parsed, not imported."""
+    return griffe.load("labelsure", search_paths=[str(DOCS.parent / "src")], resolve_aliases=True)
+
+
+def order_members(target: str) -> list[str]:
+    """Members of a class in the order of their use.
+
+    Of an estimator `fit`, its other methods, inherited ones such as `save`, then fitted attributes;
+    of a result its fields, then its methods.
+    """
+    found = read_source()[target.removeprefix("labelsure.")]
+    if not found.is_class:
+        return []
+    hidden = re.compile(r"_|check_|get_metadata_routing$|label_names_of$")
+    members = [
+        member
+        for member in found.all_members.values()
+        if member.has_docstring and not hidden.match(member.name)
+    ]
+    is_estimator = any(member.name == "fit" for member in members)
+
+    def place(member: griffe.Object | griffe.Alias) -> tuple[bool, bool, bool, int]:
+        is_late = member.is_attribute == is_estimator
+        return is_late, member.name != "fit", member.inherited, member.lineno or 0
+
+    return [member.name for member in sorted(members, key=place)]
+
+
+@cache
+def guides_of(name: str) -> str:
+    """Links to the guides that mention a name most often, as HTML relative to the reference."""
+    mention = re.compile(rf"\b(?:ls\.)?{name}\b")
+    code = r"```.*?```|`[^`\n]+`"
+    counts = {
+        uri: sum(
+            len(mention.findall(text))
+            for text in re.findall(code, (DOCS / uri).read_text("utf-8"), re.DOTALL)
+        )
+        for uri in TITLES
+    }
+    chosen = sorted((uri for uri in counts if counts[uri]), key=lambda uri: -counts[uri])[:3]
+    links = (f'<a href="../../{uri.removesuffix(".md")}/">{TITLES[uri]}</a>' for uri in chosen)
+    return f'<p class="guides">Read more: {", ".join(links)}.</p>' if chosen else ""
+
+
+@cache
+def values_of_constants() -> dict[str, str]:
+    """Numbers and texts of the package's constants, which signatures show by name."""
+    found: dict[str, str] = {}
+    for info in walk_packages(labelsure.__path__, "labelsure."):
+        if not info.name.endswith("__main__"):
+            for name, value in vars(import_module(info.name)).items():
+                if re.fullmatch(r"[A-Z][A-Z_]+", name) and isinstance(value, int | float | str):
+                    found[name] = (
+                        show_number(value) if isinstance(value, int | float) else repr(value)
+                    )
+    return found
+
+
+def show_number(value: float) -> str:
+    """A number, by a power of two where it is a large or a small one."""
+    power = math.log2(value) if value > 0 else 0.0
+    return f"2**{power:g}" if power.is_integer() and abs(power) > 16 else repr(value)
 
 
 def summary_of(target: str) -> str:
@@ -141,6 +226,9 @@ def on_page_content(html: str, page: Page, **_: object) -> str:
         names = r"(?<=[>\n])([\w.]+)(?= : )"
         return re.sub(names, lambda name: link(name[1], f" <code>{name[1]}</code>"), match[0])
 
+    if page.file.src_uri.startswith("reference/"):
+        html = complete_reference(html, page)
+    html = html.replace("<th></th>", "<td></td>")  # a heading must say something
     html = re.sub(r'<details class="see-also".*?</details>', see_also, html, flags=re.DOTALL)
     kept = r"<a\b.*?</a>|<b>.*?</b>|<h\d\b.*?</h\d>|<pre\b.*?</pre>"
     return re.sub(
@@ -148,6 +236,26 @@ def on_page_content(html: str, page: Page, **_: object) -> str:
         lambda found: link(found[1], found[0]) if found[1] else found[0],
         html,
         flags=re.DOTALL,
+    )
+
+
+def complete_reference(html: str, page: Page) -> str:
+    """Link guides and types of arguments, and show defaults as values."""
+    shown_here = [target for target, uri in TARGETS.items() if uri == page.file.src_uri]
+    if len(shown_here) == 1:
+        guides = guides_of(shown_here[0].rpartition(".")[2])
+        summary = r'(<div class="doc doc-contents first">\s*<p>.*?</p>)'
+        html = re.sub(summary, lambda found: found[1] + guides, html, count=1, flags=re.DOTALL)
+    types = get_relative_url(TYPES.removesuffix(".md") + "/", page.url)
+    cells = re.findall(r"^\| (`.*?) \|", (DOCS / TYPES).read_text("utf-8"), re.MULTILINE)
+    known = "|".join(re.findall(r"\w+", " ".join(cells)))
+    named = rf"<(autoref|span)[^>]*>({known})</\1>"
+    html = re.sub(named, rf'<a href="{types}">\2</a>', html)
+    constants = values_of_constants()
+    return re.sub(
+        r'(<span class="o">=</span><span class="n">|default:\s*<code>(?:<[^>]*>)?)([A-Z][A-Z_]+)\b',
+        lambda found: found[1] + constants.get(found[2], found[2]),
+        html,
     )
 
 
@@ -163,7 +271,7 @@ METHODS = {name: public_methods(target) for name, target in BY_NAME.items()}
 
 def describe_command(command: Any, path: str) -> Iterator[str]:
     """Describe a command and those below it in Markdown: what it does, examples, options."""
-    about, _, examples = (command.help or "").partition("[bold]Examples[/bold]")
+    about, examples = [*re.split(r"\[bold\]Examples?\[/bold\]", command.help or ""), ""][:2]
     yield f"### `{path}`\n\n{about.strip()}\n"
     if examples.strip():
         lines = re.sub(r"\n\n+", "\n", examples.strip())

@@ -21,8 +21,8 @@ def main(path: str) -> None:
     answer = region.predict(dist[700:])
     truth = Y[1400:]
     shown = np.argsort(-answer.n_labelsets, kind="stable")[:: len(truth) // N_SHOWN][:N_SHOWN]
-    axes = make_figure(7.2, 3.4).add_subplot()
-    looks = {1: ("s", "C0", "certain"), -1: ("o", "none", "possible"), 0: (".", "0.6", "ruled out")}
+    axes = make_figure(4.8, 4.2).add_subplot()
+    looks = {1: ("s", "C0", "certain"), -1: ("o", "none", "possible"), 0: (".", "0.6", "excluded")}
     for value, (marker, colour, name) in looks.items():
         x, y = np.nonzero(answer.values[shown] == value)
         edge = "C0" if value == -1 else colour
@@ -31,9 +31,9 @@ def main(path: str) -> None:
     axes.scatter(x, y, marker="x", s=40, color="black", label="true")
     axes.set_xticks(range(N_SHOWN), [f"{n:g}" for n in answer.n_labelsets[shown]])
     axes.set_yticks(range(dist.n_labels), [name.replace("_", " ") for name in data.label_names])
-    axes.set_xlabel("one instance in each column; below it the labelsets in its region")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    axes.figure.savefig(path, dpi=90)
+    axes.set_xlabel("one image a column; below it the\nnumber of labelsets in its prediction set")
+    axes.figure.legend(loc="outside upper center", ncols=4, columnspacing=0.6, frameon=False)
+    axes.figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

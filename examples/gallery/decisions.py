@@ -18,13 +18,13 @@ def main(path: str) -> None:
         dist = ls.as_distribution(logits, kind="logit")
         for metric, mean_sizes in counts.items():
             mean_sizes.append(ls.decide(dist, metric).labelsets.sum(axis=1).mean())
-    axes = make_figure(6.4, 3.8).add_subplot()
+    axes = make_figure(4.8, 3.6).add_subplot()
     for (metric, mean_sizes), style in zip(counts.items(), ("-", ":", "--", "-."), strict=True):
         axes.plot(doubt, mean_sizes, style, label=metric)
-    axes.set(xlabel="how far the probabilities are apart", ylabel="labels predicted, of 8")
-    axes.set_title("What each metric would have you predict")
+    axes.set(xlabel="spread of the logits", ylabel="labels predicted, of 8")
+    axes.set_title("Labels predicted under each metric")
     axes.legend()
-    axes.figure.savefig(path, dpi=90)
+    axes.figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ def main(path: str) -> None:
     estimator = ls.AccuracyEstimator("jaccard").fit(dist[:1500], Y[:1500])
     table = ls.monitor(estimator, dist[1500:], chunk_size=300).to_frame()
     accuracy = ls.accuracy(Y[1500:], dist[1500:].mode(), "jaccard").reshape(8, 300).mean(axis=1)
-    axes = make_figure(6.4, 3.8).add_subplot()
-    axes.fill_between(table["chunk"], table["low"], table["high"], alpha=0.25, label="interval")
+    axes = make_figure(4.8, 3.6).add_subplot()
+    axes.fill_between(table["chunk"], table["low"], table["high"], alpha=0.25, label="95% interval")
     axes.plot(table["chunk"], table["estimated"], "-o", label="estimated, without labels")
-    axes.plot(table["chunk"], accuracy, "k--x", label="came out")
+    axes.plot(table["chunk"], accuracy, "k--x", label="actual")
     alarms = table[table["alert"] != "none"]
-    axes.plot(alarms["chunk"], alarms["estimated"], "rs", mfc="none", ms=12, label="alarm: inputs")
+    axes.plot(alarms["chunk"], alarms["estimated"], "rs", mfc="none", ms=12, label="input-shift alarm")
     axes.set(xlabel="week", ylabel="mean Jaccard", title="Inputs that become harder")
     axes.legend()
-    axes.figure.savefig(path, dpi=90)
+    axes.figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ def main(path: str) -> None:
     dist = chains.fit(train.X.to_numpy(), named).predict_distribution(test.X.to_numpy())
     doubtful = int(dist.profile().top.argmin())
     axes = dist.plot(doubtful)
-    axes.figure.savefig(path, dpi=90)
+    axes.figure.set_size_inches(6, 4.2)
+    axes.figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -14,17 +14,17 @@ def main(path: str) -> None:
     model = ls.EnsembleOfClassifierChains(n_chains=3, random_state=0)
     dist = model.fit(data.X[:800], data.Y[:800]).predict_distribution(data.X[800:])
     Y = np.asarray(data.Y)[800:]
-    figure = make_figure(7.6, 3.6)
-    left, right = figure.subplots(1, 2)
+    figure = make_figure(4.8, 5.8)
+    above, below = figure.subplots(2, 1)
     costs = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
     answers = [ls.decide(dist, "hamming", open_cost=cost).abstentions for cost in costs]
     shares = [answer.is_open.mean() for answer in answers]
     accuracies = [np.nanmean(answer.accuracy(Y, "hamming")) for answer in answers]
-    left.plot(costs, shares, marker="o", linestyle=":")
-    right.plot(shares, accuracies, marker="o", linestyle=":")
-    left.set(xlabel="cost of an open label", ylabel="share of open labels")
-    right.set(xlabel="share of open labels", ylabel="Hamming accuracy of the decided labels")
-    figure.savefig(path, dpi=90)
+    above.plot(costs, shares, marker="o", linestyle=":")
+    below.plot(shares, accuracies, marker="o", linestyle=":")
+    above.set(xlabel="cost of an open label", ylabel="share of open labels")
+    below.set(xlabel="share of open labels", ylabel="accuracy of the others")
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ def main(path: str) -> None:
     new = Y[1500:] == 1
     some = new.any(axis=1)
     asked = np.array([0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
-    figure = make_figure(7.6, 3.6)
-    left, right = figure.subplots(1, 2)
-    left.plot([0.55, 1], [0.55, 1], color="0.7", linewidth=1)
+    figure = make_figure(4.8, 5.8)
+    above, below = figure.subplots(2, 1)
+    above.plot([0.55, 1], [0.55, 1], color="0.7", linewidth=1)
     recalls, sizes = [], []
     for recall in asked:
         region = ls.LabelsetRegion(recall=recall).fit(dist[:900], Y[600:1500])
@@ -27,11 +27,11 @@ def main(path: str) -> None:
         found = (possible & new).sum(axis=1)[some] / new.sum(axis=1)[some]
         recalls.append(found.mean() * some.mean() + (~some).mean())  # no label: none is missed
         sizes.append(possible.sum(axis=1).mean())
-    left.plot(asked, recalls, marker="o", linestyle=":")
-    right.plot(asked, sizes, marker="o", linestyle=":")
-    left.set(xlabel="recall asked for", ylabel="recall of the possible labels")
-    right.set(xlabel="recall asked for", ylabel="possible labels, of 10")
-    figure.savefig(path, dpi=90)
+    above.plot(asked, recalls, marker="o", linestyle=":")
+    below.plot(asked, sizes, marker="o", linestyle=":")
+    above.set(xlabel="required recall", ylabel="recall of the possible labels")
+    below.set(xlabel="required recall", ylabel="possible labels, of 10")
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

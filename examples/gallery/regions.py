@@ -16,9 +16,9 @@ def main(path: str) -> None:
         "ensemble of chains": ls.EnsembleOfClassifierChains(n_chains=5, random_state=0),
     }
     asked = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-    figure = make_figure(7.6, 3.6)
-    left, right = figure.subplots(1, 2)
-    left.plot([0.45, 1], [0.45, 1], color="0.7", linewidth=1)
+    figure = make_figure(4.8, 5.8)
+    above, below = figure.subplots(2, 1)
+    above.plot([0.45, 1], [0.45, 1], color="0.7", linewidth=1)
     for (name, model), marker in zip(models.items(), ("o", "s"), strict=True):
         dist = model.fit(data.X[:600], data.Y[:600]).predict_distribution(data.X[600:])
         covered, sizes = [], []
@@ -28,14 +28,14 @@ def main(path: str) -> None:
             answer = region.predict(dist[900:])
             covered.append(answer.contains(data.Y[1500:]).mean())
             sizes.append(answer.n_labelsets.mean())
-        left.plot(asked, covered, marker=marker, linestyle=":", label=name)
-        right.plot(asked, sizes, marker=marker, linestyle=":", label=name)
-    left.set(xlabel="coverage asked for", ylabel="share of truths in the region")
-    right.set(xlabel="coverage asked for", ylabel="labelsets in a region, of 64", yscale="log")
-    right.set_yticks([1, 2, 5, 10, 20, 40], ["1", "2", "5", "10", "20", "40"])
-    right.minorticks_off()
-    left.legend()
-    figure.savefig(path, dpi=90)
+        above.plot(asked, covered, marker=marker, linestyle=":", label=name)
+        below.plot(asked, sizes, marker=marker, linestyle=":", label=name)
+    above.set(xlabel="nominal coverage", ylabel="coverage of new rows")
+    below.set(xlabel="nominal coverage", ylabel="labelsets in a set, of 64", yscale="log")
+    below.set_yticks([1, 2, 5, 10, 20, 40], ["1", "2", "5", "10", "20", "40"])
+    below.minorticks_off()
+    above.legend()
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ def main(path: str) -> None:
         error = found.expected_calibration_error
         axes = found.plot(axes, label=f"{kind}: error {error:.3f}")
     axes.set_title("Estimated against actual Jaccard")
-    axes.figure.savefig(path, dpi=90)
+    axes.figure.set_size_inches(4.8, 3.8)
+    axes.figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all chains of an ensemble agree on: the more chains, the fewer labels, the more right."""
+"""What all chains of an ensemble agree on: the more chains, the fewer labels, the more below."""
 
 import sys
 
@@ -9,11 +9,11 @@ from labelsure._runtime.plots import make_figure
 
 
 def main(path: str) -> None:
-    """Count the labels that all members decide alike, and how often these are right."""
+    """Count the labels that all members decide alike, and how often these are below."""
     data, _ = ls.make_labelsets(1400, 6, dependence=2.0, noise=0.3, random_state=0)
     X, Y = data.X.to_numpy(), np.asarray(data.Y)
-    figure = make_figure(7.6, 3.6)
-    left, right = figure.subplots(1, 2)
+    figure = make_figure(4.8, 5.8)
+    above, below = figure.subplots(2, 1)
     numbers, shares, agreed, others = [1, 2, 3, 5, 8], [], [], []
     for n_chains in numbers:
         model = ls.EnsembleOfClassifierChains(n_chains=n_chains, random_state=0)
@@ -23,13 +23,13 @@ def main(path: str) -> None:
         shares.append(answers.is_open.mean())
         agreed.append(is_right[~answers.is_open].mean())
         others.append(is_right[answers.is_open].mean() if n_chains > 1 else np.nan)
-    left.plot(numbers, shares, marker="o", linestyle=":")
-    left.set(xlabel="chains", ylabel="share of labels on which they differ", ylim=(0, None))
-    right.plot(numbers, agreed, marker="o", linestyle=":", label="all agree")
-    right.plot(numbers, others, marker="s", linestyle=":", label="they differ")
-    right.set(xlabel="chains", ylabel="labels that the mean decides right", ylim=(0.4, 1))
-    right.legend()
-    figure.savefig(path, dpi=90)
+    above.plot(numbers, shares, marker="o", linestyle=":")
+    above.set(xlabel="chains", ylabel="labels on which chains differ", ylim=(0, None))
+    below.plot(numbers, agreed, marker="o", linestyle=":", label="all agree")
+    below.plot(numbers, others, marker="s", linestyle=":", label="they differ")
+    below.set(xlabel="chains", ylabel="accuracy of these labels", ylim=(0.4, 1))
+    below.legend()
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main(path: str) -> None:
         "share of agreeing answers": votes.top(1).probabilities[:, 0],
         "estimated F1": found.accuracy,
     }
-    _, ax = plt.subplots(figsize=(5, 5), layout="constrained")
+    _, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
     for (name, score), marker in zip(scores.items(), "so", strict=True):
         bins = np.array_split(np.argsort(score, kind="stable"), 8)
         means = [(score[rows].mean(), f1[rows].mean()) for rows in bins]
@@ -40,7 +40,7 @@ def main(path: str) -> None:
     ax.axline((0.5, 0.5), slope=1, color="gray", linewidth=1, label="calibrated")
     ax.set(xlabel="confidence of an eighth of the tickets", ylabel="their actual mean F1")
     ax.legend()
-    plt.savefig(path, dpi=90)
+    plt.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":
