@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -23,7 +22,7 @@ _HOME_OF = {
 __all__ = sorted(name for name, home in _HOME_OF.items() if home != __name__)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'labelsure' has no attribute {name!r}")

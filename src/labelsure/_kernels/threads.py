@@ -14,13 +14,12 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labelsure._runtime.limits import MAX_THREADS
+from labelsure._runtime.typing import Array
 from labelsure.errors import InputError
 
 T = TypeVar("T")
-Array = NDArray[Any]
 
 THREADS_VARIABLE = "LABELSURE_NUM_THREADS"
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long

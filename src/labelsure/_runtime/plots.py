@@ -12,8 +12,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from labelsure._runtime.typing import Floats, LabelsetsLike
+from labelsure._runtime.typing import Floats, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,12 +71,12 @@ def choose_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axe
     return new
 
 
-def error_bars(middle: Any, low: Any, high: Any) -> Floats:
+def error_bars(middle: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
     """Lengths of error bars below and above the middle, (2, n); negative ones are set to 0."""
     return np.array([np.subtract(middle, low), np.subtract(high, middle)]).clip(0)
 
 
-def series_style(number: int) -> dict[str, Any]:
+def series_style(number: int) -> Settings:
     """Colour, line style and marker of a series, by its number."""
     return {
         "color": PALETTE[number % len(PALETTE)],
@@ -86,11 +87,11 @@ def series_style(number: int) -> dict[str, Any]:
 
 def draw_interval_series(
     ax: Axes,
-    x: Any,
-    y: LabelsetsLike,
-    interval: tuple[Any, Any],
+    x: ArrayLike,
+    y: ArrayLike,
+    interval: tuple[ArrayLike, ArrayLike],
     *,
-    style: dict[str, Any],
+    style: Settings,
     label: str,
     size: float = 4,
 ) -> None:

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 QUIET_VARIABLE = "LABELSURE_QUIET"
 SECONDS_BEFORE = 2.0
@@ -36,7 +39,7 @@ class ProgressBar:
 
     def __init__(self, title: str, *, quiet: bool = False, logs: bool = False) -> None:
         self._title, self._logs = title, logs
-        self._bar: Any = None
+        self._bar: Progress | None = None
         self._quiet, self._draws = quiet, not (quiet or os.environ.get(QUIET_VARIABLE))
         self._began = self._printed = time.monotonic()
 

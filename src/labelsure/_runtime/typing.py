@@ -52,6 +52,10 @@ sparse rows, `Decisions`, or one class for each instance."""
 Estimator = Any
 """An estimator with the methods of scikit-learn, which has no types."""
 
+CvLike = Any
+"""Calibration rows as users choose them: a share of the rows, a number of folds, or a splitter of
+scikit-learn."""
+
 RowsLike = int | slice | Sequence[int] | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
 """Some rows of a batch as users pick them: a position, a slice, positions, or a mask."""
 
@@ -60,6 +64,15 @@ Settings = dict[str, Any]
 
 JsonObject = dict[str, Any]
 """JSON object, such as settings, a model card, a manifest or the data of a page."""
+
+JsonValue = Any
+"""Parsed JSON: an object, a list, a text, a number, a truth value or None."""
+
+Parameters = Any
+"""Fitted parameters of one kind of recalibration, a tuple in an order of its own."""
+
+RowIndex: TypeAlias = "pd.Index | None"
+"""Row names; None where rows have none."""
 
 Column: TypeAlias = "pd.Series[Any]"
 """A column of a table that users pass, with values of any type."""

@@ -322,7 +322,7 @@ def multiply_features(linear: LinearWeights, X: Features) -> Floats:
 
 
 def expand_chain(
-    order: NDArray[np.integer[Any]],
+    order: NDArray[np.integer],
     learners: Sequence[Any],
     linear: LinearWeights | None,
     X: Features,

@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -19,7 +18,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets, RandomState
+from labelsure._runtime.typing import Array, Estimator, Floats, Indices, Labelsets, RandomState
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
@@ -177,7 +176,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         self,
         estimator: Estimator = None,
         *,
-        order: Any = None,
+        order: ArrayLike | str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -196,7 +195,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
             learner, X, Y, sample_weight, self.order_, before, generator, self.n_jobs
         )
 
-    def _order(self, n_labels: int, generator: np.random.RandomState) -> NDArray[Any]:
+    def _order(self, n_labels: int, generator: np.random.RandomState) -> Array:
         if self.order is None:
             return np.arange(n_labels)
         if isinstance(self.order, str) and self.order == "random":
@@ -473,7 +472,7 @@ class ClassifierTrellis(LabelsetClassifier):
         *,
         width: int | None = None,
         density: int = 1,
-        placement: Any = "mutual_info",
+        placement: ArrayLike | str = "mutual_info",
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -502,7 +501,7 @@ class ClassifierTrellis(LabelsetClassifier):
 
     def _place(
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
-    ) -> NDArray[np.integer[Any]]:
+    ) -> NDArray[np.integer]:
         if not isinstance(self.placement, str):
             return check_label_order(self.placement, Y.shape[1], name="placement")
         if read_choice(self.placement, "placement", ("mutual_info", "random")) == "random":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -20,7 +18,7 @@ from labelsure.labelsets.sparse import is_sparse
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
 
-def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) -> Any:
+def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) -> LabelsetsLike:
     """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame."""
     numbers = truth.labelsets.astype(np.int64)
     if truth.is_vector:

@@ -16,7 +16,7 @@ from scipy.special import logit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_choice
-from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Names
+from labelsure._runtime.typing import Array, Estimator, FeaturesLike, Floats, Names
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.classifiers._probability_warnings import (
     ProbabilityWarning,
@@ -118,9 +118,7 @@ def _exponentiate(logs: object, name: str) -> Floats:
     return np.exp(np.minimum(array, 0))
 
 
-def _split_by_label(
-    source: Any, name: str, *, by_model: bool = False
-) -> NDArray[Any] | list[NDArray[Any]]:
+def _split_by_label(source: Any, name: str, *, by_model: bool = False) -> Array | list[Array]:
     """Return the probabilities of each label's classes, (n, k) each; or one array as it is.
 
     A list of arrays has one for each label, and an (n, L, k) array has them side by side.
@@ -132,9 +130,7 @@ def _split_by_label(
     return list(np.swapaxes(array, 0, 1)) if array.ndim == 3 else array
 
 
-def _read_marginals(
-    parts: NDArray[Any] | list[NDArray[Any]], name: str, model: Estimator = None
-) -> NDArray[Any]:
+def _read_marginals(parts: Array | list[Array], name: str, model: Estimator = None) -> Array:
     """Return P(y_j = 1), (n, L), of an array of them or of each label's classes."""
     if not isinstance(parts, list):
         return check_unit_interval(parts, name)
@@ -176,7 +172,7 @@ def wrap_model_probabilities(
     return dist
 
 
-def _predict_some(model: Estimator, X: FeaturesLike) -> NDArray[Any] | None:
+def _predict_some(model: Estimator, X: FeaturesLike) -> Array | None:
     """Return what `predict` says of the first rows; None where it cannot be asked."""
     try:
         predicted = model.predict(take_rows(X, np.arange(min(count_rows(X), N_COMPARED))))
@@ -264,7 +260,7 @@ def fitted_on_vector(model: Estimator, n_classes: int) -> InputError:
     )
 
 
-def read_array(source: Any, name: str) -> NDArray[Any]:
+def read_array(source: Any, name: str) -> Array:
     """Return an array of floats; refuse sparse ones, label names and rows of different lengths."""
     for row, entry in enumerate(source if isinstance(source, (list, tuple)) else ()):
         if lists_names(entry):

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import (
+    Array,
     Estimator,
     FeaturesLike,
     Floats,
@@ -33,7 +34,7 @@ from labelsure.labelsets.names import ParsedLabelsets, align_rows, check_weights
 from labelsure.labelsets.reading import check_shape
 from labelsure.saving import Savable
 
-Classes = NDArray[Any] | list[NDArray[Any]]
+Classes = Array | list[Array]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
 
 
@@ -91,7 +92,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return self._distribution_of_checked(X)
         return self._distribution_of_checked(np.zeros((1, X.shape[1])))[:0]
 
-    def predict(self, X: FeaturesLike) -> NDArray[Any]:
+    def predict(self, X: FeaturesLike) -> Array:
         """Return the predicted labelset of each instance.
 
         Parameters
@@ -361,13 +362,13 @@ def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -
     return float(np.average(values, weights=check_weights(sample_weight, len(dist), dist.index)))
 
 
-def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> list[NDArray[Any]]:
+def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> list[Array]:
     """Return [0, 1] for each label; one entry for all where they are very many."""
     n_entries = 1 if sparse and n_labels > MAX_WRITTEN_NAMES else n_labels
     return [np.array([0, 1], dtype=dtype)] * n_entries
 
 
-def _two_classes(y: NDArray[np.generic]) -> NDArray[Any]:
+def _two_classes(y: NDArray[np.generic]) -> Array:
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise InputError(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Sequence, Sized
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +59,7 @@ def warn_of_suspect_marginals(dist: IndependentLabels, *, by_model: bool = False
         _warn_of_constant_labels(dist, np.flatnonzero(is_constant).tolist())
 
 
-def warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:
+def warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Sized]) -> None:
     """Warn of labels that had a single class in training."""
     labels = [label for label, known in enumerate(classes) if len(known) == 1]
     if labels:

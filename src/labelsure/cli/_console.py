@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labelsure.cli._options import output_of
 from labelsure.errors import InputError, hide_secrets
@@ -99,7 +99,7 @@ def print_notes(quiet: bool) -> Iterator[set[str]]:
         console.print(f"Note: {on_one_line(text)}", style="yellow")
 
 
-def print_json(values: Any) -> None:
+def print_json(values: object) -> None:
     """Print plain values as JSON."""
     print(hide_secrets(json.dumps(values, indent=2)))
 

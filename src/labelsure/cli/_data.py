@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -101,7 +101,7 @@ def _print_table(rows: list[JsonObject]) -> None:
     print_table(table)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
     if isinstance(value, bool):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions.candidates import Profile
@@ -98,7 +98,7 @@ class Expected:
     def __len__(self) -> int:
         return len(self.value)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Floats:
         """Return the values."""
         return np.array(self.value, dtype=dtype, copy=copy)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels.threads import for_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Names, Rows
+from labelsure._runtime.typing import Array, Floats, Indices, Labelsets, Names, Rows
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense_block import DenseBlock, temper_probabilities
 from labelsure.distributions._probabilities import as_floats, check_row_sums
@@ -77,7 +77,7 @@ class DenseDistribution(LabelsetDistribution):
         self._index = index_of(probabilities)
 
     @classmethod
-    def from_trusted(cls, P: NDArray[Any], label_names: Names = None) -> Self:
+    def from_trusted(cls, P: Array, label_names: Names = None) -> Self:
         """Wrap rows that are known to be distributions, without a sweep to check them.
 
         Parameters

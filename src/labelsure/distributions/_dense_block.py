@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import TIE
-from labelsure._runtime.typing import Floats, Integers, Labelsets
+from labelsure._runtime.typing import Array, Floats, Integers, Labelsets
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -64,7 +63,7 @@ class DenseBlock(Approximation):
         (n, 2**L), in one piece: column c is the labelset with code c.
     """
 
-    P: NDArray[Any]
+    P: Array
 
     def __len__(self) -> int:
         return len(self.P)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
+from labelsure._runtime.typing import Settings
 from labelsure.errors import unknown_name
 
 ENGINES = ("auto", "dense", "certified", "sampled")
@@ -73,7 +74,7 @@ class Engine:
         unknown = [name for name in settings if name not in EngineSettings.__annotations__]
         if unknown:
             raise unknown_name("setting", unknown[0], EngineSettings.__annotations__)
-        given: dict[str, Any] = {**settings}
+        given: Settings = {**settings}
         return replace(self, name=given.pop("engine", self.name), **given)
 
 

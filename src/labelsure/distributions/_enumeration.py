@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
@@ -264,7 +264,7 @@ def _enumerate_linear(
     bounds = np.empty((n_samples, search.N_BOUNDS))
     shares = np.ascontiguousarray(shares)
 
-    def run(start: int, stop: int) -> list[tuple[Any, Floats]]:
+    def run(start: int, stop: int) -> list[tuple[NDArray[np.uint64], Floats]]:
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
         found = []
         for i in range(start, stop):

@@ -12,7 +12,16 @@ from scipy.special import expit, logit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
-from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike, Mask, Names, Rows
+from labelsure._runtime.typing import (
+    Array,
+    Floats,
+    Indices,
+    Labelsets,
+    LabelsetsLike,
+    Mask,
+    Names,
+    Rows,
+)
 from labelsure.distributions._answers import (
     Best,
     Expected,
@@ -264,7 +273,7 @@ class IndependentLabels(Independent):
         return logit(self._p.astype(np.float64, copy=False))
 
 
-def wrong_shape(name: str, values: NDArray[Any]) -> InputError:
+def wrong_shape(name: str, values: Array) -> InputError:
     """Error for an array that is not (n, L)."""
     return InputError(
         f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Integers, RandomState
+from labelsure._runtime.typing import Array, Floats, Integers, RandomState
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.sparse import is_sparse
@@ -21,7 +21,7 @@ ROUNDING = 1e-6
 trees or folds lose one."""
 
 
-def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
+def as_floats(values: Any, name: str) -> NDArray[np.floating]:
     """Return an array of float32 or float64, without a copy where it is one, in one piece."""
     refuse_masked(values, name)
     if is_sparse(values):
@@ -61,7 +61,7 @@ def without_gradient(source: Any) -> Any:
     return tensor.numpy() if hasattr(tensor, "numpy") else tensor
 
 
-def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:
+def clip_rounding(values: Array) -> Array:
     """Return values within [0, 1] if rounding alone has moved some outside; others as they are.
 
     Examples
@@ -77,7 +77,7 @@ def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:
     return values.clip(0, 1) if is_rounded and not is_inside else values
 
 
-def clip_certain(values: NDArray[Any]) -> NDArray[Any]:
+def clip_certain(values: Array) -> Array:
     """Return estimated probabilities kept off 0 and 1, by `_limits.PROBABILITY_FLOOR`.
 
     What is no probability stays, to be refused where it is checked.
@@ -93,10 +93,10 @@ def clip_certain(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_unit_interval(
-    values: NDArray[np.floating[Any]],
+    values: NDArray[np.floating],
     name: str,
     fix: str = 'If these are logits, pass kind="logit" to `as_distribution`.',
-) -> NDArray[np.floating[Any]]:
+) -> NDArray[np.floating]:
     """Return probabilities clipped to [0, 1] where rounding left it; refuse all others."""
     values = clip_rounding(values)
     bad = ~((values >= 0) & (values <= 1))

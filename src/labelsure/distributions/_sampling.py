@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, RowsLike
+from labelsure._runtime.typing import Array, Floats, Indices, Integers, Labelsets, Mask, RowsLike
 from labelsure.distributions._answers import Expected, Support, TopLabelsets, each_guess
 from labelsure.distributions._chains import PathDraws, WeightedChains
 from labelsure.distributions._enumeration import Enumeration, SomeLabelsets, metric_range
@@ -581,7 +581,7 @@ class Sampled(SomeLabelsets):
         return self.enumeration.add(draws, self.log_prob.reshape(-1, n_each), is_new)
 
 
-def _append(values: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+def _append(values: Array, more: Array) -> Array:
     """Append draws in each stratum."""
     return np.concatenate([values, more], axis=2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -50,7 +50,9 @@ class SmoothedTable(LabelsetDistribution):
     array([[0.005, 0.245, 0.015, 0.735]])
     """
 
-    def __init__(self, table: LabelsetTable, rest: LabelsetDistribution, share: Any) -> None:
+    def __init__(
+        self, table: LabelsetTable, rest: LabelsetDistribution, share: float | Floats
+    ) -> None:
         if not isinstance(table, LabelsetTable):
             raise InputError(f"`table` must be a LabelsetTable, got {type(table).__name__}.")
         if not rest._is_independent and rest.rules is None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from labelsure._kernels import trellis_counts as counting
@@ -20,6 +20,7 @@ from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import (
+    Array,
     Floats,
     Indices,
     Integers,
@@ -278,7 +279,7 @@ class TrellisDistribution(LabelsetDistribution):
 
     def __init__(
         self,
-        conditionals: Iterable[Any],
+        conditionals: Iterable[ArrayLike],
         parents: Iterable[Iterable[int]],
         order: Iterable[int],
         label_names: Names = None,
@@ -347,7 +348,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _has_label(self) -> Mask:
         return self._order >= 0
 
-    def _by_label(self, by_position: NDArray[Any]) -> NDArray[Any]:
+    def _by_label(self, by_position: Array) -> Array:
         """Reorder the last axis from positions to labels, without auxiliary positions."""
         by_label = np.empty((*by_position.shape[:-1], self.n_labels), dtype=by_position.dtype)
         by_label[..., self._order[self._has_label]] = by_position[..., self._has_label]

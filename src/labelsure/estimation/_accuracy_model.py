@@ -213,7 +213,7 @@ class LabelsetFrequencies:
         return cls(np.ascontiguousarray(Y[first]), counts, label_names)
 
     @classmethod
-    def read(cls, Y_train: LabelsetsLike, dist: Any) -> LabelsetFrequencies:
+    def read(cls, Y_train: LabelsetsLike, dist: object) -> LabelsetFrequencies:
         """Count the labelsets of training data, in the order of the labels of a distribution."""
         if isinstance(Y_train, cls):
             return Y_train

@@ -9,14 +9,14 @@ sample of the batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import stdtrit
 
 from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.notebook import make_html
-from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike
+from labelsure._runtime.typing import Floats, Indices, Labelsets, LabelsetsLike, RowIndex
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
@@ -329,11 +329,11 @@ def read_few_labels(
     return places[order], truth[order]
 
 
-def _find_rows(index: Any, Y_true: LabelsetsLike) -> Indices:
+def _find_rows(index: RowIndex, Y_true: LabelsetsLike) -> Indices:
     """Return where the rows of a DataFrame are in a batch, by their names."""
-    own: Any = index_of(Y_true)
-    is_named = index is not None and own is not None and hasattr(Y_true, "columns")
-    if not is_named or (counts_rows(index) and counts_rows(own)):
+    own = index_of(Y_true)
+    is_named = hasattr(Y_true, "columns")
+    if index is None or own is None or not is_named or (counts_rows(index) and counts_rows(own)):
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, got None. Pass "
             "`rows`, or make `Y_true` a DataFrame whose index names rows of the batch."

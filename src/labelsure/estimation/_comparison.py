@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from labelsure._runtime.typing import Floats, Indices, LabelsetsLike
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate, few_labels_interval
 from labelsure.estimation._estimator import AccuracyEstimator
@@ -45,7 +46,7 @@ class Side(NamedTuple):
     """One of two models: its accuracy estimator, and a batch as it predicts it."""
 
     judge: AccuracyEstimator
-    dist: Any
+    dist: LabelsetDistribution
     Y_pred: LabelsetsLike
 
 

@@ -21,7 +21,6 @@ over labels is measured on the residuals of the labelled rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
@@ -66,12 +65,12 @@ class Measure:
     counts_predicted: bool
     counts_true: bool
 
-    def denominator(self, n_predicted: Any, n_true: Any) -> Floats:
+    def denominator(self, n_predicted: Floats, n_true: Floats) -> Floats:
         """Return what stands below the line."""
         total: Floats = self.counts_predicted * n_predicted + self.counts_true * n_true
         return total
 
-    def values(self, tp: Any, n_predicted: Any, n_true: Any, empty: float) -> Floats:
+    def values(self, tp: Floats, n_predicted: Floats, n_true: Floats, empty: float) -> Floats:
         """Return the quotient of each entry, 0/0 being worth `empty`."""
         below = self.denominator(n_predicted, n_true) + np.zeros_like(tp, dtype=np.float64)
         is_known = below > 0

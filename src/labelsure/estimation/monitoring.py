@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -96,14 +96,25 @@ class Model(Protocol):
     def fitted_(self) -> FittedParts: ...  # noqa: D102
 
 
+class MonitorSettings(TypedDict, total=False):
+    """Arguments of `monitor` beside the stream."""
+
+    chunk_size: int | None
+    labels: Mapping[Any, tuple[object, ...]] | None
+    bound: float | None
+    reference: object
+    error: float
+    level: float
+
+
 def monitor(
     estimator: AccuracyEstimator | Model,
     chunks: Any,
     *,
     chunk_size: int | None = None,
-    labels: Mapping[Any, Any] | None = None,
+    labels: Mapping[Any, tuple[object, ...]] | None = None,
     bound: float | None = None,
-    reference: Any = None,
+    reference: object = None,
     error: float = 0.05,
     level: float = 0.95,
 ) -> MonitorResult:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import (
+    Array,
     Floats,
     Indices,
     LabelNames,
@@ -210,7 +211,7 @@ class ScoreTable:
         """Table of predictions whose arguments are checked and in the order of the batch."""
         summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
-        columns: dict[str, NDArray[Any]] = {
+        columns: dict[str, Array] = {
             name: getattr(summary.profile, name) for name in PROFILE_COLUMNS
         }
         columns["n_labels"] = np.full(len(dist), dist.n_labels)

@@ -6,8 +6,6 @@ row of packed bytes beyond.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -58,7 +56,7 @@ def code_keys(Y: Labelsets) -> NDArray[np.generic]:
 
 def key_sparse_rows(Y: Labelsets) -> NDArray[np.generic]:
     """Key of each sparse row, (n,), that sorts like its code: its labels, the last one first."""
-    starts: Any = Y.indptr  # type: ignore[attr-defined]
+    starts = Y.indptr  # type: ignore[attr-defined]
     labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
     keys = np.empty(Y.shape[0], dtype=object)
     for i in range(len(keys)):

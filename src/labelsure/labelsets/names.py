@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, list_names, make_html
 from labelsure._runtime.typing import (
+    Array,
     Floats,
     Indices,
     LabelNames,
@@ -99,7 +100,7 @@ class NamedLabelsets:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the labelsets as a dense array."""
         dense = self.labelsets.toarray() if is_sparse(self.labelsets) else self.labelsets  # type: ignore[attr-defined]
         return np.array(dense, dtype=dtype, copy=copy)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._runtime.typing import Labelsets, LabelsetsLike
+from labelsure._runtime.typing import Array, Labelsets, LabelsetsLike
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
@@ -115,7 +115,7 @@ def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
     )
 
 
-def _read_zeros_and_ones(array: NDArray[Any], name: str, axes: tuple[str, ...]) -> Labelsets:
+def _read_zeros_and_ones(array: Array, name: str, axes: tuple[str, ...]) -> Labelsets:
     # A cast could make 0.5 a 0 and 256 a 0, so the values are compared before it.
     ones = array == 1
     bad = ~(ones | (array == 0))

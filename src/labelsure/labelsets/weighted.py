@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.limits import TIE
-from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure._runtime.typing import Array, Floats, Indices, Labelsets, Mask, Rows
 from labelsure.labelsets.codes import code_keys, fill_with_lowest
 
 
@@ -158,7 +157,7 @@ class WeightedLabelsets:
         return tp, fp, fn, self.n_labels - tp - fp - fn
 
 
-def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+def sum_by_row(values: Array, starts: Array) -> Floats:
     """Sums of ragged rows that are stored one after the other, 0 for empty rows.
 
     Examples

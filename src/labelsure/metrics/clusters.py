@@ -7,18 +7,16 @@ independent rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, RowIndex
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_values, read_groups
 
 
-def read_clusters(clusters: ArrayLike, index: Any, n_samples: int, beside: str) -> Indices:
+def read_clusters(clusters: ArrayLike, index: RowIndex, n_samples: int, beside: str) -> Indices:
     """Number of the cluster of each row, (n,), see `number_clusters`.
 
     Raises InputError unless there is one entry for each row.
@@ -58,7 +56,7 @@ def first_rows(clusters: Indices, most: int) -> Indices:
     return np.sort(by_cluster[rank < most])
 
 
-def sum_by_cluster(values: object, clusters: Indices) -> Any:
+def sum_by_cluster(values: object, clusters: Indices) -> Floats:
     """Sum (n, ...) values over the rows of each cluster, (k, ...); sparse stays sparse."""
     n_samples = len(clusters)
     rows = csr_array((np.ones(n_samples), clusters, np.arange(n_samples + 1)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -184,9 +183,10 @@ MEAN_TESTS: dict[str, dict[str, MeanTest]] = {
 """The test for each guarantee and kind of outcome."""
 
 
-def dispersion_ratio(bernoulli_variance: Any, squared_residuals: Any) -> Any:
+def dispersion_ratio(bernoulli_variance: ArrayLike, squared_residuals: ArrayLike) -> Floats:
     """Ratio of two sums of squares, shrunk to 1 where these are small."""
-    return (squared_residuals + PSEUDO_VARIANCE) / (bernoulli_variance + PSEUDO_VARIANCE)
+    residuals, expected = np.asarray(squared_residuals), np.asarray(bernoulli_variance)
+    return np.asarray((residuals + PSEUDO_VARIANCE) / (expected + PSEUDO_VARIANCE))
 
 
 def wilson_interval(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -256,7 +256,7 @@ class PartialLabelsets:
 
         check_sep(sep, self.label_names)
         shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             name: name_rows(mask, self.label_names, sep) for name, mask in shown.items()
         }
         if self.gap is not None:

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from labelsure._runtime.arguments import read_number
-from labelsure._runtime.typing import Floats, LabelsetsLike
+from labelsure._runtime.typing import Array, Floats, LabelsetsLike
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.counts import count_labels, count_shared
 from labelsure.labelsets.names import align_pair
@@ -29,7 +29,7 @@ COUNTS = ("tp", "fp", "fn", "tn")
 OUTCOMES = ("bounded", "binary")
 ROUNDING = 1e-9  # how far a value may be outside of its metric's range
 
-Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+Counts = tuple[Array, Array, Array, Array]
 """True positives, false positives, false negatives, true negatives."""
 
 

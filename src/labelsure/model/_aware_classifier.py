@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.utils.metadata_routing import (
     UNUSED,
@@ -20,11 +20,20 @@ from sklearn.utils.metadata_routing import (
 from labelsure._kernels.threads import is_watched, watch_progress
 from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.progress import ProgressBar
-from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, LabelsetsLike, Mask
+from labelsure._runtime.typing import (
+    Array,
+    CvLike,
+    Estimator,
+    FeaturesLike,
+    Floats,
+    LabelsetsLike,
+    Mask,
+)
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predictor import weighted_mean
 from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
+from labelsure.classifiers.recalibration._base import RecalibrationLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.constraints import LabelConstraints
@@ -33,7 +42,8 @@ from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._comparison import Difference
 from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._shift import MIN_ROWS
-from labelsure.guarantees._labelset_region import RegionLabelsets
+from labelsure.guarantees._label_thresholds import LabelThresholds
+from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.foreign import count_rows, index_of
 from labelsure.metrics.mean_tests import MEAN_TESTS
@@ -56,7 +66,7 @@ if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure.estimation._label_estimates import LabelEstimates
     from labelsure.estimation._label_shift import PrevalenceEstimates
-    from labelsure.estimation.monitoring import MonitorResult
+    from labelsure.estimation.monitoring import MonitorResult, MonitorSettings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -215,10 +225,10 @@ class AccuracyAwareClassifier(FittedAttributes):
         share: float | None = None,
         confidence: float = 0.95,
         guarantee: str = "exact",
-        region: Any = None,
-        cv: Any = HELD_OUT,
-        decision: Any = "best",
-        recalibration: Any = "auto",
+        region: float | LabelsetRegion | None = None,
+        cv: CvLike = HELD_OUT,
+        decision: str | LabelThresholds = "best",
+        recalibration: RecalibrationLike = "auto",
         check_inputs: bool = True,
         constraints: LabelConstraints | None = None,
         empty: float = 1.0,
@@ -250,7 +260,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         y: LabelsetsLike,
         sample_weight: object = None,
         *,
-        groups: object = None,
+        groups: ArrayLike | None = None,
         Y_pred: LabelsetsLike = None,
         **params: object,
     ) -> Self:
@@ -342,7 +352,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return self._fitted_model().predictor.predict(X, Y_pred, of_any_system=of_any_system)
 
     @_shows_progress
-    def predict(self, X: FeaturesLike) -> NDArray[Any]:
+    def predict(self, X: FeaturesLike) -> Array:
         """Return the predicted labelset of each row.
 
         Parameters
@@ -551,7 +561,9 @@ class AccuracyAwareClassifier(FittedAttributes):
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
-    def monitor(self, chunks: Iterable[Any], **settings: Any) -> MonitorResult:
+    def monitor(
+        self, chunks: Iterable[FeaturesLike], **settings: Unpack[MonitorSettings]
+    ) -> MonitorResult:
         """Monitor a stream chunk by chunk, with alarms that are valid at every time.
 
         Parameters
@@ -576,13 +588,14 @@ class AccuracyAwareClassifier(FittedAttributes):
         from labelsure.estimation.monitoring import monitor
 
         model = self._fitted_model()
-        if settings.get("labels"):
+        if labels := settings.get("labels"):
             read = model.predictor.labels.read
             settings["labels"] = {
                 chunk: (rows, read(y, "labels"), *drawn)
-                for chunk, (rows, y, *drawn) in settings["labels"].items()
+                for chunk, (rows, y, *drawn) in labels.items()
             }
-        return monitor(self, chunks, **{"level": self.confidence, **settings})
+        settings.setdefault("level", self.confidence)
+        return monitor(self, chunks, **settings)
 
     def estimate_prevalence(
         self, X: FeaturesLike, *, level: float | None = None
@@ -801,7 +814,7 @@ class AccuracyAwareClassifier(FittedAttributes):
                 "got `groups`. Use a target."
             )
 
-    def _recalibration(self) -> Recalibration | None:
+    def _recalibration(self) -> RecalibrationLike:
         if self.constraints is None:
             return self.recalibration
         return ConstrainedCalibration(self.constraints, calibrate=self.recalibration is not None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
-from labelsure._runtime.typing import Estimator, Floats, Indices, Labelsets, Mask
+from labelsure._runtime.typing import CvLike, Estimator, Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._inner_models import innermost, is_prefit
 from labelsure.classifiers.recalibration import (
     Part,
@@ -25,6 +25,7 @@ from labelsure.classifiers.recalibration import (
     Recalibration,
     fit_recalibration,
 )
+from labelsure.classifiers.recalibration._base import RecalibrationLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import LabelsureError, warn
 from labelsure.estimation._accuracy_model import LabelsetFrequencies
@@ -177,9 +178,9 @@ class Calibration(ABC):
     estimator: Estimator
     metric: MetricLike
     empty: float
-    cv: Any
+    cv: CvLike
     rule: DecisionRule
-    recalibration: Any
+    recalibration: RecalibrationLike
     splits: bool
     check_inputs: bool
     random_state: int | None

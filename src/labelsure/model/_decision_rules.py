@@ -179,7 +179,7 @@ class Thresholds(DecisionRule):
         return found if dist.rules is None else dist.rules.close(found)
 
 
-def check_decision(decision: object, metric: MetricLike) -> None:
+def check_decision(decision: str | LabelThresholds, metric: MetricLike) -> None:
     """Refuse unknown decisions, and the best ones where one label or all of them are best."""
     if isinstance(decision, LabelThresholds):
         check_is_fitted(decision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 
 from labelsure._runtime.limits import DECISION_BYTES, cut_rows
-from labelsure._runtime.typing import Estimator, FeaturesLike, Floats, Indices
+from labelsure._runtime.typing import Estimator, Features, FeaturesLike, Floats, Indices
 from labelsure.classifiers._inner_models import first_step, innermost
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.distributions._probabilities import make_generator
@@ -93,7 +93,7 @@ class InputRanges(CompactState):
             found[row] = f"column {columns[row]}" if names is None else names[columns[row]]
         return found
 
-    def _deviate(self, values: Any) -> tuple[Floats, NDArray[np.intp]]:
+    def _deviate(self, values: Features) -> tuple[Floats, NDArray[np.intp]]:
         """Largest deviation of each row, and its column; missing numbers do not deviate."""
         n_rows, n_columns = values.shape
         largest, columns = np.zeros(n_rows), np.zeros(n_rows, dtype=np.intp)
@@ -128,7 +128,7 @@ def _choose_columns(X: FeaturesLike, estimator: Estimator) -> tuple[bool, list[s
     return bool(names), names
 
 
-def _read_numbers(X: FeaturesLike, names: list[str] | None) -> Any:
+def _read_numbers(X: FeaturesLike, names: list[str] | None) -> Features:
     """Columns of numbers, (n, d); None if X has none."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
@@ -147,7 +147,7 @@ def _read_numbers(X: FeaturesLike, names: list[str] | None) -> Any:
     return values.astype(np.float64, copy=False) if is_numeric else None
 
 
-def _measure(values: Any) -> tuple[Floats, Floats, Floats]:
+def _measure(values: Features) -> tuple[Floats, Floats, Floats]:
     """Lower and upper end of each column's range, and its length.
 
     Columns with one number in nearly all rows have the length of their whole range; those with one
@@ -162,7 +162,7 @@ def _measure(values: Any) -> tuple[Floats, Floats, Floats]:
     return low, high, np.where(scale > 0, scale, typical)
 
 
-def _rank(values: Any, ranks: list[int]) -> Floats:
+def _rank(values: Features, ranks: list[int]) -> Floats:
     """Numbers of some ranks in each column, (ranks, d); of columns with missing ones, quantiles."""
     if np.isnan(values).any():
         shares = np.array(ranks) / max(len(values) - 1, 1)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_array
 
-from labelsure._runtime.typing import Estimator, FeaturesLike
+from labelsure._runtime.typing import Estimator, FeaturesLike, Settings
 from labelsure.classifiers._inner_models import first_step
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier
@@ -86,12 +85,10 @@ class InputColumns:
 
     names: list[str] | None
     n_features: int | None = None
-    requirements: dict[str, Any] | None = None
+    requirements: Settings | None = None
 
     @classmethod
-    def of(
-        cls, X: FeaturesLike, estimator: Estimator, requirements: dict[str, object]
-    ) -> InputColumns:
+    def of(cls, X: FeaturesLike, estimator: Estimator, requirements: Settings) -> InputColumns:
         """Columns of the rows of `fit`; a fitted model has its own order of names."""
         names = None if selects_columns(estimator) else column_names(as_table(X))
         known = getattr(estimator, "feature_names_in_", None)

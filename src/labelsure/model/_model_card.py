@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn.frozen import FrozenEstimator
 
@@ -93,7 +93,7 @@ class ModelCard:
     bound: float | None
     guaranteed: bool
     summary: str
-    calibration: dict[str, list[Any]]
+    calibration: JsonObject
     calibration_from: str
     columns: list[dict[str, str]] | None
     classifier: str

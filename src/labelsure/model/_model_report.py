@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.pages import Page, encode_json
-from labelsure._runtime.typing import FeaturesLike, Floats, JsonObject, Labelsets
+from labelsure._runtime.typing import FeaturesLike, Floats, Indices, JsonObject, Labelsets, Mask
 from labelsure.classifiers._inner_models import is_prefit
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
@@ -33,6 +33,8 @@ from labelsure.model._predictor import Predictions
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 N_STEPS = 200  # thresholds of the slider between those that carry a bound
 N_BINS = 20  # of the histogram on [0, 1]
@@ -76,15 +78,15 @@ class PageBatch:
     shown: pd.DataFrame | None = None
 
 
-class RowSample:
+class RowSample(Generic[T]):
     """A random sample of rows that come in parts: each draws a key, the smallest keys stay."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size, self.keys = size, np.empty(0)
-        self.rows: list[Any] = []
+        self.rows: list[T] = []
         self._random = np.random.default_rng(seed)
 
-    def add(self, n_rows: int, describe: Callable[[Any], Iterable[Any]]) -> None:
+    def add(self, n_rows: int, describe: Callable[[Indices], Iterable[T]]) -> None:
         """Add a part, of which `describe` returns the rows at some positions."""
         n_old = len(self.keys)
         keys = np.concatenate([self.keys, self._random.random(n_rows)])
@@ -124,8 +126,10 @@ class PageRows:
         self.sums = [self.of_all] * len(self.stops)
         self.columns: list[str] = []
         n_labels = model.n_labels
-        self.sample = RowSample(FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES)
-        self.for_labels = RowSample(max(100, N_CELLS // n_labels))
+        self.sample = RowSample[JsonObject](
+            FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES
+        )
+        self.for_labels = RowSample[tuple[Floats, Labelsets]](max(100, N_CELLS // n_labels))
         self.summary: BatchSummary | None = None
         self.n_predicted = np.zeros(n_labels, dtype=np.int64)
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
@@ -166,7 +170,7 @@ class PageRows:
             self.n_hit += hits.sum(axis=0, dtype=np.int64)
             missed, added = (sparse.csr_array(Y - hits, dtype=np.int64) for Y in (true, predicted))
             self.confusions += sparse.csr_array(missed.T @ added)
-        marginals: Any = calibration_marginals(dist)
+        marginals = calibration_marginals(dist)
         if not dist.sparse_rows:
             self.for_labels.add(
                 len(dist), lambda rows: zip(marginals[rows], found.Y_pred[rows], strict=True)
@@ -174,7 +178,7 @@ class PageRows:
         texts = None if shown is None else shown.astype(str).to_numpy()
         self.columns = [] if shown is None else [str(name) for name in shown.columns]
 
-        def describe(rows: Any) -> list[JsonObject]:
+        def describe(rows: Indices) -> list[JsonObject]:
             true = None if Y_true is None else Y_true[rows]
             described = _describe(found[rows], true, marginals[rows], self.open_cost)
             for i, instance in zip(rows, described, strict=True):
@@ -427,14 +431,14 @@ def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bo
 
 
 def _describe(
-    found: Assessment, Y_true: Labelsets | None, marginals: Any, open_cost: float | None
+    found: Assessment, Y_true: Labelsets | None, marginals: Floats, open_cost: float | None
 ) -> list[JsonObject]:
     """Return what a page shows of single predictions; estimates are not rounded yet."""
     if len(found) == 0:
         return []
     dist = found.distribution
 
-    def name(labelsets: Any) -> list[list[str]]:
+    def name(labelsets: Labelsets | Mask) -> list[list[str]]:
         return [list(names) for names in name_rows(labelsets, dist.label_names)]
 
     columns = {"predicted": name(found.Y_pred)}
@@ -553,7 +557,7 @@ def _say_trust(model: Fitted) -> str:
 
 
 def _compare(
-    model: Fitted, n: int, found: Estimate, actual: Floats | None, accepted: Any
+    model: Fitted, n: int, found: Estimate, actual: Floats | None, accepted: Mask | None
 ) -> list[list[str]]:
     """Return the same numbers of these rows and of the calibration set."""
     card, quantity = model.card, found.quantity

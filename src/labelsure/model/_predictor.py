@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Labels(CompactState):
         """True labelsets, (n, L), in the order of the distribution."""
         return align_truth(self.classes, y, dist, name)
 
-    def read(self, y: LabelsetsLike, name: str, index: Any = None) -> Any:
+    def read(self, y: LabelsetsLike, name: str, index: pd.Index | None = None) -> LabelsetsLike:
         """Truth of some rows in a form that distributions align: a vector as labelsets."""
         if isinstance(self.classes, list):
             return y

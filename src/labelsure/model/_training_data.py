@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.typing import (
+    CvLike,
     Estimator,
     FeaturesLike,
     Floats,
@@ -20,13 +21,16 @@ from labelsure._runtime.typing import (
     Labelsets,
     LabelsetsLike,
     RandomState,
+    Settings,
 )
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
+from labelsure.classifiers.recalibration._base import RecalibrationLike
 from labelsure.distributions._probabilities import make_random_state
+from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import count_rows, take_rows
 from labelsure.labelsets.names import align_values, read_groups
@@ -67,8 +71,8 @@ class TrainingData:
     y: LabelsetsLike
     labels: Labels
     inputs: InputColumns
-    params: dict[str, Any]
-    groups: Any = None
+    params: Settings
+    groups: ArrayLike | None = None
     Y_pred: Labelsets | None = None
 
     @classmethod
@@ -77,10 +81,10 @@ class TrainingData:
         X: FeaturesLike,
         y: LabelsetsLike,
         estimator: Estimator,
-        requirements: dict[str, Any],
-        params: dict[str, Any],
+        requirements: Settings,
+        params: Settings,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         Y_pred: LabelsetsLike = None,
     ) -> TrainingData:
         """Check what `fit` got and bring it into the order of X. Raises InputError."""
@@ -160,7 +164,7 @@ def is_share(cv: object) -> bool:
     return isinstance(cv, Real) and not isinstance(cv, Integral)
 
 
-def check_cv_setting(cv: Any) -> None:
+def check_cv_setting(cv: CvLike) -> None:
     """Refuse shares outside of (0, 1) and fewer than two folds."""
     if is_share(cv) and not 0 < cv < 1:
         raise InputError(
@@ -174,7 +178,7 @@ def check_cv_setting(cv: Any) -> None:
         )
 
 
-def check_recalibration(setting: Any, constraints: Any) -> None:
+def check_recalibration(setting: RecalibrationLike, constraints: LabelConstraints | None) -> None:
     """Refuse what is neither "auto", None nor a recalibration, and one beside constraints."""
     if constraints is not None:
         ConstrainedCalibration(constraints)._check_parameters()

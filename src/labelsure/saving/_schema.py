@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from labelsure._runtime.typing import JsonObject, JsonValue
 from labelsure.errors import TooLargeError
 
-Node = dict[str, Any]
+Node = JsonObject
 
 _TYPES_BY_MODULE = {
     "classifiers._chain_classifiers": (
@@ -129,7 +130,7 @@ class Budget:
         self.take(2 * len(content) + values)
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> JsonValue:
     """Parse JSON without NaN and infinity, which compare with nothing."""
 
     def refuse(name: str) -> NoReturn:

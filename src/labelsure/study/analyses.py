@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 from scipy.stats import t as student
 
 from labelsure._kernels.statistics import net_concordance
-from labelsure._runtime.typing import Floats, Integers
+from labelsure._runtime.typing import Array, Floats, Integers
 from labelsure.errors import InputError
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import COUNTS
@@ -169,9 +170,9 @@ def difference(of: Association, to: Association) -> tuple[float, float]:
     return of.value - to.value, float(error)
 
 
-def p_value(gap: Any, error: Any) -> Any:
+def p_value(difference: ArrayLike, standard_error: ArrayLike) -> Array:
     """Two-sided p-value of differences that are normal around 0."""
-    gap, error = np.abs(gap), np.asarray(error)
+    gap, error = np.abs(np.asarray(difference)), np.asarray(standard_error)
     # Every instance adds the same to both: they are equal, or differ beyond doubt.
     certain = np.where(gap < 1e-12, 1.0, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -295,7 +296,9 @@ def _fit_each(
     return pd.concat(fits[len(fits) > 1 :], ignore_index=True)[fits[0].columns]
 
 
-def _fit_ols(z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Any) -> pd.DataFrame:
+def _fit_ols(
+    z: Floats, columns: dict[tuple[str, str, str], Floats], clusters: Array
+) -> pd.DataFrame:
     """Terms and fit statistics of ordinary least squares, with ordinary and clustered errors."""
     design = np.column_stack([np.ones(len(z)), *columns.values()])
     kept = _independent_columns(design)

@@ -7,7 +7,7 @@ penalty of a rare label.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import sklearn
@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.fixes import parse_version
 
-from labelsure._runtime.typing import FeaturesLike, LabelsetsLike, RandomState
+from labelsure._runtime.typing import FeaturesLike, LabelsetsLike, RandomState, Settings
 
-_L1: dict[str, Any] = {"l1_ratio": 1.0}
+_L1: Settings = {"l1_ratio": 1.0}
 if parse_version(sklearn.__version__) < parse_version("1.8"):
     _L1 = {"penalty": "l1"}
 

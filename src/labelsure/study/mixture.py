@@ -14,17 +14,17 @@ chooses it in every half.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.processes import TaskFailure, run_tasks, watched_workers
-from labelsure._runtime.typing import Floats, Indices, Mask
+from labelsure._runtime.typing import Array, Floats, Indices, Mask
 from labelsure.errors import InputError
 from labelsure.estimation._accuracy_model import (
     CONSTANT,
@@ -35,6 +35,8 @@ from labelsure.estimation._accuracy_model import (
 from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, get_metric
 from labelsure.study.plan import OMIT, Settings
+
+R = TypeVar("R")
 
 PAPER_MODELS = ("HP", "SE", "CE")
 """Candidates with a model of their own in the paper; the model MIX has all of them."""
@@ -82,17 +84,26 @@ def row_accuracy(table: ScoreTable, metric: str, empty: float | str) -> Floats:
     return np.where(is_undefined, np.nan, table.accuracy(metric, 0.0))
 
 
-def run_all(function: Callable[..., Any], tasks: list[Any], **settings: Any) -> list[Any]:
+def run_all(
+    function: Callable[..., R],
+    tasks: Sequence[tuple[object, ...]],
+    *,
+    n_jobs: int = 1,
+    shared: object = None,
+) -> list[R]:
     """Results of a function, in the order of the tasks, from worker processes.
 
     Raises InputError if a task fails.
     """
     with watched_workers():
-        outcomes = dict(run_tasks(function, tasks, **settings))
-    for result in outcomes.values():
+        outcomes = dict(run_tasks(function, tasks, n_jobs=n_jobs, shared=shared))
+    results = []
+    for position in range(len(tasks)):
+        result = outcomes[position]
         if isinstance(result, TaskFailure):
             raise InputError(result.message)
-    return [outcomes[position] for position in range(len(tasks))]
+        results.append(result)
+    return results
 
 
 def mixture_replicates(
@@ -296,7 +307,7 @@ def _log_softmax(
 
 def _halves(pooled: pd.DataFrame, settings: Settings) -> Iterator[Mask]:
     """Yield the training rows of each replicate as a mask, (n,)."""
-    unit: Any = np.arange(len(pooled))
+    unit: Array = np.arange(len(pooled))
     if settings.by_instance:
         unit = pooled.groupby(["dataset", "instance"]).ngroup().to_numpy()
     n_units = int(unit.max()) + 1

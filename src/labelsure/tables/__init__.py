@@ -5,7 +5,6 @@ the readers of models are imported when they are first used.
 """
 
 from importlib import import_module
-from typing import Any
 
 __all__ = ["PredictionColumns", "TableColumns", "score_dask", "score_frame", "score_schema"]
 
@@ -18,7 +17,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'labelsure.tables' has no attribute {name!r}")
     return getattr(import_module(f"labelsure.tables.{_HOMES[name]}"), name)

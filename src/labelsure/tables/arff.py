@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Column, Floats, Integers, Labelsets, Mask
 from labelsure.errors import DataError, unknown_name
 from labelsure.tables.column_choice import (
     INDICATORS,
@@ -88,7 +87,9 @@ class Attribute:
             )
         return self.numbers
 
-    def read(self, lines: list[int], is_sparse: bool, where: str) -> Any:
+    def read(
+        self, lines: list[int], is_sparse: bool, where: str
+    ) -> Floats | Column | pd.Categorical[str]:
         """Return a value for each row, whose lines are given: a number, a text or a category."""
         if self.kind == TEXT and not is_sparse:
             return pd.Series([_read_text(token) for token in self.tokens], dtype=object)
@@ -134,7 +135,7 @@ def read_arff(
     is_sparse = _split_rows(rows, attributes, where)
     by_name, numbers = dict(zip(names, attributes, strict=True)), [*rows]
 
-    def read(name: str) -> Any:
+    def read(name: str) -> Floats | Column | pd.Categorical[str]:
         return by_name[name].read(numbers, is_sparse, where)
 
     Y, label_names = read_labels(

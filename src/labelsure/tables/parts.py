@@ -194,7 +194,7 @@ def _as_text(table: pa.Table, sep: str, spreadsheet_safe: bool) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def escape(texts: object) -> Any:
+    def escape(texts: object) -> pa.Array:
         is_formula = pc.match_substring_regex(texts, FORMULA)
         return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
 

@@ -6,7 +6,7 @@ import json
 import warnings
 from base64 import b64decode, b64encode
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
@@ -1017,7 +1017,7 @@ def _finish_parts(
 
 
 def _read_marked(
-    store: PartStore, notes: Mapping[str, Any], audited: Floats | None, seed: int
+    store: PartStore, notes: JsonObject, audited: Floats | None, seed: int
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the parts that have rows, with the column of an audit."""
     for name, part in notes.items():
@@ -1072,7 +1072,7 @@ def check_bad_rows(path: Path) -> Path:
     return path
 
 
-def _draw_audit(notes: Mapping[str, Any], n_rows: int, seed: int) -> Floats:
+def _draw_audit(notes: JsonObject, n_rows: int, seed: int) -> Floats:
     """Return the keys of random rows of all parts, each with the same probability."""
     smallest = np.empty(0)
     for part in notes.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class TrueLabels:
         label_column: str | None,
         sep: str | None,
         text: TextFormat,
-        columns: Iterable[Any] = (),
+        columns: Iterable[object] = (),
         sources: Sequence[str] | None = None,
     ) -> TrueLabels:
         """Read the truth of rows that a model predicts, by their ids.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask, Parameters
 from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
@@ -18,6 +18,9 @@ from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import check_weights
 from labelsure.saving import Savable
+
+RecalibrationLike: TypeAlias = "Recalibration | str | None"
+"""A recalibration, the name of one, or none."""
 
 
 class Part(NamedTuple):
@@ -182,10 +185,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """Return the parameters with the highest likelihood of some labelled rows."""
 
     @abstractmethod
-    def _apply(self, dist: LabelsetDistribution, parameters: Any) -> LabelsetDistribution:
+    def _apply(self, dist: LabelsetDistribution, parameters: Parameters) -> LabelsetDistribution:
         """Return recalibrated distributions."""
 
-    def _log_prob(self, part: Part, parameters: Any) -> Floats:
+    def _log_prob(self, part: Part, parameters: Parameters) -> Floats:
         """Return the recalibrated log-probability of the truth."""
         return self._apply(part.dist, parameters).log_prob(part.truth)
 

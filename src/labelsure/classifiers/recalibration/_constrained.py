@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Parameters
 from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
 from labelsure.classifiers.recalibration._dependence import fit_links
 from labelsure.classifiers.recalibration._gate import N_FOLDS
@@ -170,7 +169,7 @@ class ConstrainedCalibration(Ruled):
             [part._replace(dist=self._prepare(part.dist)) for part in parts]
         )
 
-    def _apply(self, dist: LabelsetDistribution, parameters: Any) -> LabelsetDistribution:
+    def _apply(self, dist: LabelsetDistribution, parameters: Parameters) -> LabelsetDistribution:
         if self.form_ is None:
             return constrain(dist, self._rules)
         return mark(self.form_._apply(self._prepare(dist), parameters), dist, self._rules)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
@@ -32,7 +32,7 @@ from labelsure.classifiers._base_learners import (
 from labelsure.classifiers._chain_classifiers import BinaryRelevance
 from labelsure.classifiers._inner_models import is_prefit, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
-from labelsure.classifiers.recalibration._base import Recalibration
+from labelsure.classifiers.recalibration._base import Recalibration, RecalibrationLike
 from labelsure.classifiers.recalibration._dependence import ChainDependence
 from labelsure.classifiers.recalibration._labelwise import LabelwiseCalibration
 from labelsure.classifiers.recalibration._temperature import TemperatureScaling
@@ -263,7 +263,7 @@ class RecalibratedClassifier(LabelsetPredictor):
             return dist
         return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
 
-    def _recalibration(self) -> Any:
+    def _recalibration(self) -> RecalibrationLike:
         return ChainDependence() if self.method == "dependence" else self.method
 
     def _check_parameters(self, model: Estimator) -> None:
