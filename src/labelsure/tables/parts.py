@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from labelsure._runtime.runs import LOCK, OWNER, PartStore, locked_folder
 from labelsure.errors import InputError, unknown_name
