@@ -23,7 +23,8 @@ def main(path: str) -> None:
     axes.plot(table["chunk"], table["estimated"], "-o", label="estimated, without labels")
     axes.plot(table["chunk"], accuracy, "k--x", label="actual")
     alarms = table[table["alert"] != "none"]
-    axes.plot(alarms["chunk"], alarms["estimated"], "rs", mfc="none", ms=12, label="input-shift alarm")
+    rings = {"mfc": "none", "ms": 12, "label": "input-shift alarm"}
+    axes.plot(alarms["chunk"], alarms["estimated"], "rs", **rings)
     axes.set(xlabel="week", ylabel="mean Jaccard", title="Inputs that become harder")
     axes.legend()
     axes.figure.savefig(path, dpi=120)
