@@ -173,9 +173,8 @@ def load(path: str | Path, *, trust: Iterable[str | type] = (), max_bytes: int =
     """Read a model, an estimator or a policy that `save` wrote.
 
     Loading executes no code from the file and uses no pickle. A checksum detects damage, and types
-    are checked by their qualified names before they are imported. Indices of sparse matrices,
-    decision trees, support vectors and neighbours are checked, other values are not: load files
-    from people you trust.
+    are checked by their qualified names before they are imported. Indices and sizes on which
+    compiled code relies are checked, other values are not: load files from people you trust.
 
     Parameters
     ----------

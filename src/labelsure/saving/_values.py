@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from labelsure._runtime.typing import Estimator
 from labelsure.saving._schema import TREE
 
 MT19937_WORDS, PHILOX_WORDS = 624, 4  # that a random state has drawn in advance
+MAX_THREADS = 1024  # of compiled code that starts as many as a file states
 
 _READ_HEADER = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -82,18 +83,14 @@ def check_sparse(content: bytes, name: str) -> bytes:
 
 def check_values(model: Estimator, trust: set[str]) -> None:
     """Refuse values of a model that lead compiled code astray."""
-    from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier  # slow to import
-    from sklearn.svm._base import BaseLibSVM
-
     for part in _parts(model):
-        if isinstance(part, (np.random.RandomState, np.random.Generator)):
-            _check_random_state(part)
-        elif isinstance(part, BaseLibSVM):
-            _check_support_vectors(part)
-        elif isinstance(part, (KNeighborsClassifier, RadiusNeighborsClassifier)):
-            _check_neighbours(part)
-        elif TREE not in trust and hasattr(part, "__dict__"):
-            _check_trees(part)
+        for base in type(part).__mro__:
+            check = VALUE_CHECKS.get(f"{base.__module__}.{base.__qualname__}")
+            if check is not None and (check is not _check_ensemble or TREE not in trust):
+                check(part)
+        tree = getattr(part, "__dict__", {}).get("tree_")
+        if f"{type(tree).__module__}.{type(tree).__qualname__}" == TREE and TREE not in trust:
+            _check_tree(part, tree)
 
 
 def _parts(model: Estimator) -> Iterator[object]:
@@ -118,6 +115,11 @@ def _parts(model: Estimator) -> Iterator[object]:
             waiting.extend(vars(part).values())
 
 
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
 def _check_random_state(generator: np.random.RandomState | np.random.Generator) -> None:
     if isinstance(generator, np.random.Generator):
         state: Any = generator.bit_generator.state
@@ -125,76 +127,166 @@ def _check_random_state(generator: np.random.RandomState | np.random.Generator) 
         state = generator.get_state(legacy=False)
     inner = state["state"]
     position = inner.get("pos", 0) if isinstance(inner, dict) else 0
-    if not 0 <= position <= MT19937_WORDS or not 0 <= state.get("buffer_pos", 0) <= PHILOX_WORDS:
-        raise ValueError("a random state has a position beyond its words")
+    _require(
+        0 <= position <= MT19937_WORDS and 0 <= state.get("buffer_pos", 0) <= PHILOX_WORDS,
+        "a random state has a position beyond its words",
+    )
 
 
 def _check_support_vectors(svm: Any) -> None:
-    """Refuse support vectors whose counts, coefficients or indices do not fit together."""
+    """Counts, coefficients and indices of support vectors that fit together."""
     if "_n_support" not in vars(svm):
         return  # not fitted
     counts, vectors, coefficients = svm._n_support, svm.support_vectors_, svm._dual_coef_
     n_vectors, n_classes, n_features = len(svm.support_), len(counts), svm.n_features_in_
     n_pairs = n_classes * (n_classes - 1) // 2
-    if "classes_" not in vars(svm):  # of regression; the second number means nothing
+    if svm._impl not in ("c_svc", "nu_svc"):  # regression; the second count means nothing
         counts = counts[:1]
-    sizes = [
-        counts.min() >= 0 and counts.sum() == n_vectors,
-        coefficients.shape == (n_classes - 1, n_vectors),
-        coefficients.data.size == coefficients.shape[0] * coefficients.shape[1],
-        len(svm._intercept_) == n_pairs,
-        len(svm._probA) == len(svm._probB) and len(svm._probA) in (0, n_pairs),
-        "_impl" not in vars(svm),
-        svm.support_.max(initial=-1) < svm.shape_fit_[1] and svm.support_.min(initial=0) >= 0
-        if svm.kernel == "precomputed"
-        else vectors.shape == (n_vectors, n_features),
-    ]
-    if not all(sizes):
-        raise ValueError("support vectors do not have the sizes that they state")
+    _require(
+        "_impl" not in vars(svm)
+        and counts.min() >= 0
+        and counts.sum() == n_vectors
+        and coefficients.shape == (n_classes - 1, n_vectors)
+        and getattr(coefficients, "nnz", coefficients.size) == (n_classes - 1) * n_vectors
+        and len(svm._intercept_) == n_pairs
+        and len(svm._probA) == len(svm._probB)
+        and len(svm._probA) in (0, n_pairs)
+        and (
+            svm.support_.min(initial=0) >= 0
+            and svm.support_.max(initial=-1) < svm.shape_fit_[1] == n_features
+            if svm.kernel == "precomputed"
+            else vectors.shape == (n_vectors, n_features)
+        ),
+        "support vectors do not have the sizes that they state",
+    )
 
 
 def _check_neighbours(neighbours: Any) -> None:
-    """Refuse classes of neighbours that there are not, and neighbours without a class."""
+    """Rows of the stated number and width; classes within those that there are."""
     if "_fit_X" not in vars(neighbours):
         return  # not fitted
-    classes, codes = neighbours.classes_, neighbours._y
-    lists = classes if isinstance(classes, list) else [classes]
-    codes = codes.reshape(len(codes), -1)
-    if (
-        neighbours._fit_X.shape != (len(codes), neighbours.n_features_in_)
-        or codes.shape[1] != len(lists)
-        or (codes < 0).any()
-        or (codes >= [len(names) for names in lists]).any()
+    n_rows, n_features = neighbours._fit_X.shape
+    parameters = (vars(neighbours).get("effective_metric_params_") or {}).values()
+    _require(
+        (n_rows, n_features) == (neighbours.n_samples_fit_, neighbours.n_features_in_)
+        and all(size == n_features for value in parameters for size in np.shape(value)),
+        "neighbours do not have the sizes that they state",
+    )
+    if (codes := vars(neighbours).get("_y")) is None:
+        return
+    _require(len(codes) == n_rows, "neighbours do not have the sizes that they state")
+    if (classes := vars(neighbours).get("classes_")) is not None:
+        lists = classes if isinstance(classes, list) else [classes]
+        codes = codes.reshape(n_rows, -1)
+        _require(
+            codes.dtype.kind == "i"
+            and codes.shape[1] == len(lists)
+            and (codes >= 0).all()
+            and (codes < [len(names) for names in lists]).all(),
+            "neighbours have classes beyond those that there are",
+        )
+
+
+def _check_centres(clusters: Any) -> None:
+    if "cluster_centers_" in vars(clusters):
+        n_clusters, n_features = clusters.cluster_centers_.shape
+        _require(n_clusters and n_features == clusters.n_features_in_, "centres have another width")
+        _require(1 <= clusters._n_threads <= MAX_THREADS, "clusters ask for too many threads")
+
+
+def _check_vocabulary(vectorizer: Any) -> None:
+    """Columns of words: each number once, since a sparse matrix is built of them unchecked."""
+    columns = sorted((vars(vectorizer).get("vocabulary_") or {}).values())
+    _require(columns == list(range(len(columns))), "words have columns beyond those that there are")
+
+
+def _check_hashing(vectorizer: Any) -> None:
+    n_features = vectorizer.n_features
+    _require(
+        isinstance(n_features, int) and 0 < n_features < 2**31, "words are hashed to no columns"
+    )
+
+
+def _check_encoder(encoder: Any) -> None:
+    """Columns for every code that a category can have."""
+    if "_n_features_outs" not in vars(encoder):
+        return  # not fitted
+    n_inputs = len(encoder.categories_)
+    dropped, mappings = (
+        [None] * n_inputs if (values := vars(encoder).get(name)) is None else values
+        for name in ("_drop_idx_after_grouping", "_default_to_infrequent_mappings")
+    )
+    for names, n_columns, drop, mapping in zip(
+        encoder.categories_, encoder._n_features_outs, dropped, mappings, strict=True
     ):
-        raise ValueError("neighbours have classes beyond those that there are")
+        codes = np.arange(len(names)) if mapping is None else mapping
+        n_codes = codes.max(initial=-1) + 1 - (drop is not None)
+        _require(
+            len(codes) == len(names)
+            and codes.min(initial=0) >= 0
+            and n_columns >= n_codes
+            and (drop is None or 0 <= drop <= n_codes),
+            "categories have columns beyond those that there are",
+        )
 
 
-def _check_trees(part: object) -> None:
-    """Refuse decision trees whose indices lead astray: scikit-learn follows them unchecked."""
-    from sklearn.ensemble import BaseEnsemble  # slow to import
+def _check_chain(chain: Any) -> None:
+    """Order and weights of a chain of labels, on which kernels rely."""
+    if "order_" not in vars(chain):
+        return  # not fitted
+    n_labels = chain.n_labels_
+    _require(
+        np.issubdtype(chain.order_.dtype, np.integer)
+        and chain.order_.shape == (n_labels,)
+        and (np.sort(chain.order_) == np.arange(n_labels)).all(),
+        "the order of a chain does not name each label once",
+    )
+    if (linear := chain._linear_weights) is not None:
+        of_features, of_labels, intercepts = linear
+        _require(
+            of_features.shape == (n_labels, chain.n_features_in_)
+            and of_labels.shape == (n_labels, n_labels)
+            and intercepts.shape == (n_labels,),
+            "the weights of a chain do not have the sizes that they state",
+        )
 
-    n_features = vars(part).get("n_features_in_")
-    if (tree := vars(part).get("tree_")) is not None:
-        if tree.n_features != n_features:
-            raise ValueError("a decision tree has another number of features than its estimator")
-        if tree.node_count != tree.capacity or tree.node_count == 0:
-            raise ValueError("a decision tree does not have the sizes that it states")
-        if tree.max_depth != _depth_of(tree):
-            raise ValueError("a decision tree does not have the depth that it states")
-        features = tree.feature[tree.children_left != -1]
-        if ((features < 0) | (features >= n_features)).any():
-            raise ValueError("a decision tree asks for a feature beyond those that it has")
-    if isinstance(part, BaseEnsemble):
-        members = vars(part).get("estimators_", ())
-        flat = members.flat if isinstance(members, np.ndarray) else members
-        trees = [member for member in flat if hasattr(member, "tree_")]
-        if any(member.n_features_in_ > n_features for member in trees):
-            raise ValueError("a decision tree has more features than its ensemble")
-        if trees and isinstance(members, np.ndarray) and members.shape[1:] > (1,):
-            raise ValueError(
-                f"boosted trees of several classes cannot be checked. Pass trust=[{TREE!r}] if you "
-                "know who wrote the file"
-            )
+
+def _check_tree(estimator: Any, tree: Any) -> None:
+    """Indices of a decision tree, which scikit-learn follows unchecked."""
+    _require(
+        tree.n_features == estimator.n_features_in_,
+        "a decision tree has another number of features than its estimator",
+    )
+    _require(
+        tree.node_count == tree.capacity > 0,
+        "a decision tree does not have the sizes that it states",
+    )
+    _require(
+        tree.max_depth == _depth_of(tree), "a decision tree does not have the depth that it states"
+    )
+    features = tree.feature[tree.children_left != -1]
+    _require(
+        ((features >= 0) & (features < tree.n_features)).all(),
+        "a decision tree asks for a feature beyond those that it has",
+    )
+
+
+def _check_ensemble(ensemble: Any) -> None:
+    """Trees of an ensemble, which read rows that only the ensemble has checked."""
+    members = vars(ensemble).get("estimators_", ())
+    flat = members.flat if isinstance(members, np.ndarray) else members
+    trees = [(i, member) for i, member in enumerate(flat) if hasattr(member, "tree_")]
+    columns = vars(ensemble).get("estimators_features_")
+    for i, tree in trees:
+        n_features = ensemble.n_features_in_ if columns is None else len(columns[i])
+        _require(
+            tree.n_features_in_ <= n_features, "a decision tree has more features than its ensemble"
+        )
+    if trees and isinstance(members, np.ndarray) and members.shape[1:] > (1,):
+        raise ValueError(
+            f"boosted trees of several classes cannot be checked. Pass trust=[{TREE!r}] if you "
+            "know who wrote the file"
+        )
 
 
 def _depth_of(tree: Any) -> int:
@@ -214,3 +306,20 @@ def _depth_of(tree: Any) -> int:
     while (level := level[level != -1]).size:
         level, depth = children[:, level].ravel(), depth + 1
     return depth
+
+
+VALUE_CHECKS: dict[str, Callable[[Any], None]] = {
+    "labelsure.classifiers._chain_classifiers.ProbabilisticClassifierChain": _check_chain,
+    "numpy.random._generator.Generator": _check_random_state,
+    "numpy.random.mtrand.RandomState": _check_random_state,
+    "sklearn.cluster._kmeans._BaseKMeans": _check_centres,
+    "sklearn.ensemble._base.BaseEnsemble": _check_ensemble,
+    "sklearn.feature_extraction._dict_vectorizer.DictVectorizer": _check_vocabulary,
+    "sklearn.feature_extraction._hash.FeatureHasher": _check_hashing,
+    "sklearn.feature_extraction.text.CountVectorizer": _check_vocabulary,
+    "sklearn.feature_extraction.text.HashingVectorizer": _check_hashing,
+    "sklearn.neighbors._base.NeighborsBase": _check_neighbours,
+    "sklearn.preprocessing._encoders.OneHotEncoder": _check_encoder,
+    "sklearn.svm._base.BaseLibSVM": _check_support_vectors,
+}
+"""Check of each type, or base class, whose fitted values compiled code takes unchecked."""
