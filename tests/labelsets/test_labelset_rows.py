@@ -23,7 +23,7 @@ from labelsure.labelsets.label_names import (
     check_same_labels,
     show_names,
 )
-from labelsure.labelsets.lists import from_indices, to_indices, to_names
+from labelsure.labelsets.lists import from_indices, name_rows, to_indices, to_names
 from labelsure.labelsets.reading import read_rows
 from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
 
@@ -178,3 +178,23 @@ def test_names_become_sparse_rows():
     assert read.labelsets.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 1, 0]]
     with pytest.raises(ls.errors.UnknownNameError, match="label in row 1"):
         ls.read_labelsets([{"b"}, {"x"}], ["a", "b"], sparse=True)
+
+
+@pytest.mark.parametrize("n_labels", [1, 5, 63, 64, 70])
+@pytest.mark.parametrize("n_rows", [0, 1, 300])
+@pytest.mark.parametrize("named", [True, False])
+def test_names_of_repeated_rows_are_those_of_a_loop(n_labels, n_rows, named):
+    rng = np.random.default_rng(n_labels)
+    Y = (rng.random((n_rows, n_labels)) < 0.3).astype(np.int8)[
+        rng.integers(0, max(n_rows, 1) // 3 + 1, n_rows)
+    ]
+    names = tuple(f"label {j}" for j in range(n_labels)) if named else None
+    shown = names or [f"y{j}" for j in range(n_labels)]
+    wanted = [tuple(shown[j] for j in range(n_labels) if row[j]) for row in Y]
+    assert (
+        name_rows(Y, names)
+        == name_rows(Y == 1, names)
+        == name_rows(make_sparse(Y), names)
+        == wanted
+    )
+    assert name_rows(Y, names, ";") == [";".join(labels) for labels in wanted]

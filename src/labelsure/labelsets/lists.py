@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
-from typing import Any
+from itertools import islice, pairwise
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labelsure._runtime.typing import LabelNames, Labelsets
+from labelsure._runtime.typing import Array, LabelNames, Labelsets
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import MAX_INTEGER_LABELS, codes_of
 from labelsure.labelsets.counts import count_labels
 from labelsure.labelsets.label_names import check_label_names, show_names
 from labelsure.labelsets.reading import read_rows
@@ -42,10 +43,24 @@ def to_names(
     return name_rows(rows, check_label_names(label_names, rows.shape[1]), sep)
 
 
-def name_rows(rows: NDArray[Any], names: LabelNames, sep: str | None = None) -> list[Any]:
-    """Names of the labels that are set in checked rows."""
-    named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
-    tuples = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+def name_rows(rows: Array, names: LabelNames, sep: str | None = None) -> list[Any]:
+    """Names of the labels that are set in checked rows; of each labelset that occurs, once."""
+    if not is_sparse(rows) and rows.shape[1] <= MAX_INTEGER_LABELS:
+        _, first, position = np.unique(codes_of(rows), return_index=True, return_inverse=True)
+        named = np.empty(len(first), dtype=object)
+        named[:] = _name_each(rows[first], names, sep)
+        return cast(list[Any], named[position].tolist())
+    return _name_each(rows, names, sep)
+
+
+def _name_each(rows: Array, names: LabelNames, sep: str | None) -> list[Any]:
+    labels = rows.nonzero()[1]  # row by row
+    if len(labels) < rows.shape[1]:  # of very many labels
+        named = show_names(names, labels.tolist())
+    else:
+        named = np.array(show_names(names, rows.shape[1]), dtype=object)[labels].tolist()
+    ends = count_labels(rows).cumsum().tolist()
+    tuples = [tuple(named[start:end]) for start, end in pairwise([0, *ends])]
     return tuples if sep is None else [sep.join(labels) for labels in tuples]
 
 

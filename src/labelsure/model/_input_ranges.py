@@ -12,7 +12,14 @@ from scipy import sparse
 from sklearn.compose import ColumnTransformer
 
 from labelsure._runtime.limits import DECISION_BYTES, cut_rows
-from labelsure._runtime.typing import Estimator, Features, FeaturesLike, Floats, Indices
+from labelsure._runtime.typing import (
+    Estimator,
+    Features,
+    FeaturesLike,
+    Floats,
+    Indices,
+    Mask,
+)
 from labelsure.classifiers._inner_models import first_step, innermost
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.distributions._probabilities import make_generator
@@ -86,11 +93,25 @@ class InputRanges(CompactState):
         """Name of the column by which each row is outside, (n,); None for rows within."""
         values = _read_numbers(X, self.names)
         assert values is not None  # the model has read X
-        deviations, columns = self._deviate(values)
+        suspects = np.flatnonzero(self._may_be_outside(values))
+        deviations, columns = self._deviate(values[suspects])
         names = self.names or shown
-        found = np.full(len(deviations), None, dtype=object)
-        for row in np.flatnonzero(deviations > self.limit):
-            found[row] = f"column {columns[row]}" if names is None else names[columns[row]]
+        found = np.full(values.shape[0], None, dtype=object)
+        is_outside = deviations > self.limit
+        for row, column in zip(suspects[is_outside], columns[is_outside], strict=True):
+            found[row] = f"column {column}" if names is None else names[column]
+        return found
+
+    def _may_be_outside(self, values: Features) -> Mask:
+        """Which rows have a number beyond a limit that rounding may have moved inwards, (n,)."""
+        reach = self.limit * self.scale
+        low = np.nextafter(self.low - reach, np.inf)
+        high = np.nextafter(self.high + reach, -np.inf)
+        found = np.zeros(values.shape[0], dtype=bool)
+        for rows in cut_rows(values.shape[0], 8 * values.shape[1], DECISION_BYTES):
+            some = values[rows]
+            some = some.toarray() if sparse.issparse(some) else some
+            found[rows] = ((some < low) | (some > high)).any(axis=1)
         return found
 
     def _deviate(self, values: Features) -> tuple[Floats, NDArray[np.intp]]:
