@@ -1,6 +1,7 @@
 """MkDocs hooks: reference pages from docstrings and from the program, links between them, KaTeX."""
 
 import math
+import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ TITLES = read_titles()
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """State the version, and put the generated pages of the reference into the navigation."""
+    os.environ["PYTHONPATH"] = str(DOCS / "examples")  # notebooks import modules beside them
     project = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text())
     config.repo_url = project["tool"]["labelsure"]["repository"]
     if not config.repo_url:
