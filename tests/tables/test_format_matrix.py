@@ -1,5 +1,7 @@
 """One table in every format, type and encoding: the same predictions and estimates, or refused."""
 
+import bz2
+import gzip
 import json
 from decimal import Decimal
 
@@ -273,3 +275,130 @@ def test_odd_arrays_are_refused(arrays, name):
         score_files(model, folder / name, folder / f"{name}.csv", n_jobs=1)
     with pytest.raises(ls.LabelsureError, match=message):
         sum_files(model, folder / name, n_jobs=1)
+
+
+ROWS = {"text": WORDS[:3], "town": ["Bonn", "Köln", "Bonn"], "size": ["10", "0.1", "2.5"]}
+PLAIN = {"id": ["a", "b", "c"], **ROWS, "price": [1.0, 2.0, 3.0], "day": ["2024-01-01"] * 3}
+DAY = pa.array([1, 2, 3], pa.timestamp("s", "Europe/Berlin"))
+
+ODD_COLUMNS = {
+    "price decimal256": (pa.array([Decimal(k) for k in "123"], pa.decimal256(40, 3)), {}),
+    "price half": (pa.array(np.array([1, 2, 3], np.float16)), {}),
+    "price dictionary": (pa.array(["1", "2", "3"]).dictionary_encode(), {}),
+    "price view": (pa.array(["1", " 2", "3.0"], pa.string_view()), {}),
+    "price infinite": (pa.array([1.0, float("inf"), 3.0]), {1}),
+    "price too large": (pa.array(["1", "1e400", "3"]), {1}),
+    "price underscore": (pa.array(["1_000", "2", "3"]), {0}),
+    "price thousands": (pa.array(["1", "2", "3,000"]), {2}),
+    "price duration": (pa.array([1, 2, 3], pa.duration("s")), {0, 1, 2}),
+    "price instant": (DAY, {0, 1, 2}),
+    "price list": (pa.array([[1.0], None, [2.0]]), {0, 2}),
+    "price struct": (pa.array([{"x": 1.0}] * 3), {0, 1, 2}),
+    "town list": (pa.array([["Bonn", None], None, ["Köln"]]), {0, 2}),
+    "town struct": (pa.array([{"x": 1}, None, None]), {0}),
+    "town bytes": (pa.array([b"Bonn", b"K\xf6ln", b"Bonn"]), {1}),
+    "text list": (pa.array([None, ["a"], None]), {1}),
+    "id whole float": (pa.array([1.0, 2.0, 3.0]), {}, ["1", "2", "3"]),
+    "id float": (pa.array([1.0, 2.5, None]), {}, ["1", "2.5", None]),
+    "id decimal": (pa.array([Decimal("1.00"), None, Decimal("3.50")]), {}, ["1", None, "3.5"]),
+    "id uint64": (pa.array([2**64 - 1, 1, 2], pa.uint64()), {}, [2**64 - 1, 1, 2]),
+    "id twice": (pa.array(["x", "x", "y"]), {}, ["x", "x", "y"]),
+    "id text": (pa.array(["007", " x", "NA"]), {}, ["007", " x", "NA"]),
+    "id day": (pa.array([0, 1, 2], pa.date32()), {}, [f"1970-01-0{k}" for k in (1, 2, 3)]),
+    "id bytes": (pa.array([b"x", b"\xff", b"z"]), {1}, ["x", "z"]),
+    "id list": (pa.array([["x"], None, ["z"]]), {0, 2}, [None]),
+    "id struct": (pa.array([{"x": 1}] * 3), {0, 1, 2}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.errors.UnseenValuesWarning")
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+@pytest.mark.parametrize("name", ODD_COLUMNS)
+def test_odd_types_are_read_right_or_their_rows_set_aside(folder, tmp_path, name, suffix):
+    values, bad, *ids = ODD_COLUMNS[name]
+    column = name.partition(" ")[0]
+    table = pa.table({**PLAIN, column: values})
+    path, out = tmp_path / f"t.{suffix}", tmp_path / "out.parquet"
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+
+    def run():
+        aside = tmp_path / "bad.jsonl"
+        return score_files(folder / "m.labelsure", path, out, bad_rows=aside, n_jobs=1)
+
+    if len(bad) == 3:
+        with pytest.raises(ls.LabelsureError, match="none can"):
+            run()
+        assert {path.name for path in tmp_path.glob("[!.]*")} == {path.name, "bad.jsonl"}
+        return
+    run()
+    found = pq.read_table(out)
+    lines = (tmp_path / "bad.jsonl").read_text().splitlines()
+    assert {json.loads(line)["row"] for line in lines} == set(bad)
+    assert found["row"].to_pylist() == [row for row in range(3) if row not in bad]
+    if ids:
+        assert found["id"].to_pylist() == ids[0]
+    if column == "price" and not bad:
+        pq.write_table(pa.table(PLAIN), tmp_path / "plain.parquet")
+        score_files(folder / "m.labelsure", tmp_path / "plain.parquet", out, overwrite=True)
+        expected = pq.read_table(out)["estimated_accuracy"].to_numpy()
+        np.testing.assert_allclose(found["estimated_accuracy"].to_numpy(), expected, rtol=1e-12)
+
+
+TEXT = "id,text,town,size,price,day\n" + "".join(
+    f"{k},{row},Bonn,10,1,2024-01-01\n" for k, row in enumerate(WORDS)
+)
+BOM = b"\xef\xbb\xbf"
+RAW = {
+    "marked.csv": (BOM + TEXT.encode(), {}, 4),
+    "marked twice.csv": (BOM + TEXT.encode(), {"encoding": "utf-8-sig"}, 4),
+    "utf-16 bare.csv": (TEXT.encode("utf-16-le"), {"encoding": "utf-16-le"}, 4),
+    "utf-32.csv": (TEXT.encode("utf-32"), {"encoding": "utf-32"}, 4),
+    "returns.csv": (TEXT.replace("\n", "\r").encode(), {}, 4),
+    "mixed ends.csv": (TEXT.replace("\n", "\r\n", 2).encode(), {}, 4),
+    "nul in a value.csv": (TEXT.replace("plain", "pla\0in").encode(), {}, 4),
+    "long.csv": (TEXT.replace("plain", "w" * 10**7).encode(), {}, 4),
+    "wide.csv": (
+        "".join(
+            line + "".join(f",{value}{k}" for k in range(5000)) + "\n"
+            for line, value in zip(TEXT.splitlines(), "x0000", strict=True)
+        ).encode(),
+        {},
+        4,
+    ),
+    "marked as another.csv": (BOM + TEXT.encode(), {"encoding": "latin-1"}, "byte order mark"),
+    "utf-16 as another.csv": (TEXT.encode("utf-16"), {"encoding": "cp1252"}, "begins like UTF-16"),
+    "utf-16 unnamed.csv": (TEXT.encode("utf-16-le"), {}, "NUL"),
+    "nul in the header.csv": (TEXT.replace("town", "to\0wn").encode(), {}, "NUL"),
+    "nul.csv": (bytes(100), {}, "NUL"),
+    "nothing.csv": (b"", {}, "empty"),
+    "a line.csv": (b"\n", {}, "empty"),
+    "a mark.csv": (BOM, {}, "empty"),
+    "a header.csv": (TEXT.splitlines()[0].encode(), {}, "at least one row"),
+    "a header.jsonl": (b"", {}, "at least one row"),
+    "packed.csv": (gzip.compress(TEXT.encode()), {}, "compressed"),
+    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-6], {}, "cut off"),
+    "plain.csv.gz": (TEXT.encode(), {}, "not compressed"),
+    "nothing.csv.gz": (b"", {}, "empty"),
+    "two.csv.gz": (gzip.compress(TEXT[:50].encode()) + gzip.compress(TEXT[50:].encode()), {}, 4),
+    "packed.csv.bz2": (bz2.compress(TEXT.encode()), {}, 4),
+    "name\nof two lines.csv": (TEXT.encode(), {}, 4),
+    "no text.csv": (TEXT.encode(), {"encoding": "rot13"}, "`encoding` must be"),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_odd_files_are_read_right_or_refused(folder, tmp_path, name):
+    content, settings, expected = RAW[name]
+    path, out = tmp_path / name, tmp_path / "out.parquet"
+    path.write_bytes(content)
+    if isinstance(expected, str):
+        with pytest.raises(ls.LabelsureError, match=expected):
+            score_files(folder / "m.labelsure", path, out, n_jobs=1, **settings)
+        assert [path.name for path in tmp_path.iterdir()] == [name]  # nothing is left behind
+        return
+    assert score_files(folder / "m.labelsure", path, out, n_jobs=1, **settings).n_rows == expected
+    assert pq.read_table(out)["id"].to_pylist() == ["0", "1", "2", "3"]

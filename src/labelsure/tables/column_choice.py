@@ -20,7 +20,7 @@ from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.labelsets.answers import parse_cell
 from labelsure.labelsets.names import read_labelsets
 from labelsure.tables.files import check_names, stack_rows, unknown_column
-from labelsure.tables.values import CONTAINERS, MISSING, find_missing
+from labelsure.tables.values import CONTAINERS, MISSING, find_missing, spell_ids
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -373,11 +373,11 @@ def read_index(column: Column, where: str, what: str = "the `index`") -> pd.Inde
             f"{title} must name every row to be {what}, it is missing in row "
             f"{missing.index(True)} (rows count from 0). Fill it in or drop that row."
         )
+    names, reasons = spell_ids(column)
+    for row, reason in reasons.items():
+        raise DataError(f"{title} must have one value in each row, in row {row} {reason}.")
+    values: list[Any] = [str(name) for name in names]
     # 007 and 7 are different names, so text becomes a number only where nothing of it is lost.
-    values: list[Any] = [
-        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in column
-    ]
     if all(_WHOLE_NUMBER.fullmatch(text) for text in values):
         values = [int(text) for text in values]
     index = pd.Index(values, name=str(column.name))

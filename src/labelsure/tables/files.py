@@ -368,11 +368,17 @@ class TextStream:
 
     def _begin(self) -> None:
         start, self._is_begun = self._file.read(4), True
-        if self._decoder is None and start.startswith(NO_TEXT):
+        encoding = codecs.lookup(self._encoding or UTF_8).name
+        if start.startswith(NO_TEXT) and not encoding.startswith(("utf-16", "utf-32")):
             raise DataError(
-                f"The file {self._name} must be text in UTF-8, it begins like UTF-16 or like a "
-                "compressed file. Convert it, name its encoding with `encoding`, or let its name "
-                "end in .gz or .zst."
+                f"The file {self._name} must be text in {encoding.upper()}, it begins like UTF-16 "
+                "or like a compressed file. Convert it, name its encoding with `encoding`, or let "
+                "its name end in .gz or .zst."
+            )
+        if start.startswith(BYTE_ORDER_MARK) and not encoding.startswith(UTF_8):
+            raise DataError(
+                f"The file {self._name} must be text in {encoding}, it begins with the byte order "
+                "mark of UTF-8. Leave out `encoding`."
             )
         self._rest = self._recode(start).removeprefix(BYTE_ORDER_MARK)
 
@@ -414,6 +420,11 @@ def _read_header(
     with closing(TextStream(file)) as stream:
         content = stream.read(HEADER_BYTES)
     sep, n_bytes = sep or _find_sep(content), 0
+    if b"\0" in re.split(rb"[\r\n]", content.lstrip(b"\r\n"), maxsplit=1)[0]:
+        raise DataError(
+            f"The header of {file.name} must be text, it has NUL bytes, as UTF-16 has. Name the "
+            "encoding with `encoding`, such as 'utf-16-le', or copy the file again."
+        )
 
     def lines() -> Iterator[str]:
         nonlocal n_bytes

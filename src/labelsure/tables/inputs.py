@@ -44,7 +44,7 @@ from labelsure.labelsets.names import list_some
 from labelsure.saving import Savable
 from labelsure.tables.column_choice import MIN_ROWS_OF_ID, holds_containers
 from labelsure.tables.files import check_names, list_rows, stack_rows, unknown_column
-from labelsure.tables.values import Texts, read_numbers, read_texts, spell_number
+from labelsure.tables.values import Texts, read_numbers, read_texts, spell_ids, spell_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -1002,9 +1002,13 @@ class InputTable:
 
         if self._id_is_wanted and self.id_column not in map(str, frame.columns):
             raise InputError(f"`id_column` must name a column of {where}, got {self.id_column!r}.")
-        X = self._reader.convert(frame, where)
-        has_id = self.id_column is not None and self.id_column in frame.columns
-        return X, pd.Index(frame[self.id_column]) if has_id else None
+        ids = None
+        if self.id_column is not None and self.id_column in frame.columns:
+            values, reasons = spell_ids(frame[self.id_column])
+            bad = {frame.index[at]: f"{self.id_column!r}: {why}" for at, why in reasons.items()}
+            raise_bad_rows(bad, where)
+            ids = pd.Index(values)
+        return self._reader.convert(frame, where), ids
 
     def find_unseen(self, X: FeaturesLike) -> dict[str, str]:
         """Return a sentence for each category most of whose values training did not have."""

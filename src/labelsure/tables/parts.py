@@ -81,10 +81,10 @@ class ScoredParts(PartStore):
                 yield
             except BaseException:
                 if not any(map(PART.fullmatch, self.list())):  # nothing to go on with
-                    self._clear()
+                    self.clear()
                 raise
         if not self.keeps_parts:
-            self._clear()
+            self.clear()
 
     def _prepare(self, manifest: Mapping[str, object], overwrite: bool) -> None:
         """Refuse to mix parts of different runs, or remove those of the other one."""
@@ -103,18 +103,18 @@ class ScoredParts(PartStore):
         """Take the finished parts of another folder, which is removed, in place of the own ones."""
         folder, source = Path(self.place), Path(other.place)
         with locked_folder(folder, "The folder of the parts"):
-            self._clear()
+            self.clear()
             folder.mkdir(exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
                 path.replace(folder / path.name)
         source.rmdir()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Remove the folder with all that a run writes into it, and nothing else."""
         folder = Path(self.place)
         for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
             if name in (MANIFEST, LOCK, OWNER) or PART.fullmatch(name):
-                (folder / name).unlink(missing_ok=True)
+                self.remove(name)
         with suppress(OSError):  # something else is in it
             folder.rmdir()
 

@@ -949,6 +949,7 @@ def score_files(
                 bad.setdefault(part["file"], {}).update(part["bad"])
             write_bad_rows(set_aside, rows.files, bad)
         if not (n_rows := sum(part["n_rows"] for part in notes.values())):
+            store.clear()
             raise DataError("The input must have at least one row that can be scored, none can.")
         audited = None if audit is None else _draw_audit(notes, audit, seed)
         tables = _read_marked(place, notes, audited, seed)

@@ -129,6 +129,27 @@ def spell(value: object) -> str:
     return str(value).strip()
 
 
+def spell_ids(column: Column) -> tuple[Column, dict[int, str]]:
+    """Names of rows, and by position why values are none.
+
+    Integers and texts stay as they are; other values get one spelling, missing ones are None.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return column, {}
+    names, reasons = [], dict[int, str]()
+    for at, value in enumerate(column.tolist()):
+        name = None
+        try:
+            is_one = isinstance(value, CONTAINERS) or not pd.isna(value)
+            name = value if isinstance(value, str) else spell(value) if is_one else None
+        except ValueError as error:
+            reasons[at] = str(error)
+        names.append(name)
+    return pd.Series(names, column.index, dtype=object, name=column.name), reasons
+
+
 def spell_number(text: str) -> str:
     """Return a text that is a number in the shortest form, other text as it is.
 
