@@ -1,5 +1,7 @@
 """The command line: results on stdout, progress on stderr, codes, one sentence for mistakes."""
 
+import ast
+import inspect
 import json
 import os
 import re
@@ -12,9 +14,13 @@ import tomli_w
 
 import labelsure as ls
 from labelsure.cli._app import main
+from labelsure.cli._options import app
 from labelsure.errors import InputError
 from labelsure.study.plan import load_plan
 from labelsure.study.run import RunFolder
+from labelsure.tables.estimates import monitor_files, report_files, sum_files
+from labelsure.tables.scoring import score_files
+from labelsure.tables.training import calibrate_model, train_model
 
 SETTINGS = load_plan("quick").to_dict()
 SMALL = {
@@ -321,3 +327,27 @@ def test_keys_of_a_plan_are_not_called_options(capsys, tmp_path, plan_file):
     capsys.readouterr()
     sentence = refused(capsys, "study", "run", plan_file(seed=-1), "--out", str(tmp_path / "r"))
     assert "Plan 'plan': `seed` must be" in sentence
+
+
+LIBRARY = {
+    "train": (train_model, ls.AccuracyAwareClassifier),
+    "calibrate": (calibrate_model, ls.AccuracyAwareClassifier),
+    "score": (score_files,),
+    "estimate": (sum_files,),
+    "report": (report_files,),
+    "monitor": (monitor_files,),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_every_option_of_a_command_is_used(name):
+    """It is an argument of a library function, or the command itself reads it."""
+    command = next(one for one in app.registered_commands if one.callback.__name__ == name)
+    (function,) = ast.parse(inspect.getsource(command.callback)).body
+    read = {node.id for part in function.body for node in ast.walk(part) if type(node) is ast.Name}
+    passed = {key for called in LIBRARY[name] for key in inspect.signature(called).parameters}
+    printing = {"out", "as_json", "quiet", "verbose", "overwrite"}  # of `write_page` and others
+    options = set(inspect.signature(command.callback).parameters) - {"context"}
+    assert options <= passed | read | printing
+    shared = options & passed - read  # which the library reads under the same name
+    assert len(shared) > 8

@@ -1,7 +1,10 @@
 """Tasks on one machine: every one comes back, whatever happens to workers; one thread for each."""
 
+import gc
 import re
 import threading
+import time
+import warnings
 
 import pytest
 from deadly_learner import end_this_process
@@ -91,3 +94,13 @@ def test_blas_has_one_thread_while_anyone_needs_it(context):
             assert blas_threads() == {1}
         thread.join()
         assert blas_threads() == {2}
+
+
+def test_tasks_that_nobody_waits_for_are_cancelled_without_a_warning():
+    results = run_tasks(time.sleep, [(0.01,)] * 20, n_jobs=2)
+    next(results)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results.close()
+        gc.collect()
+    assert not caught

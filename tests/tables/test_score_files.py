@@ -756,3 +756,15 @@ def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     data = ls.read_dataset(path, labels=["x", "y"], encoding="latin-1")
     model = train_model(path, labels="x,y", classifier="br", encoding="latin-1")
     assert set(data.X.iloc[:, 0]) == set(model.estimator_[0].convert(data.X)["caf\u00e9"])
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError("Could not find/load shared object file 'libllvmlite.so'")]
+)
+def test_too_little_memory_is_named(model_file, new, tmp_path, monkeypatch, error):
+    def predict(*_):
+        raise error
+
+    monkeypatch.setattr(scoring.FrameScorer, "score", predict)
+    with pytest.raises(ls.InputError, match="Memory is short"):
+        score(model_file, new, tmp_path / "out.csv")

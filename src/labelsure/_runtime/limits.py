@@ -156,3 +156,14 @@ def format_bytes(n_bytes: int) -> str:
         return f"over 10**{int((n_bytes.bit_length() - 41) * math.log10(2))} TiB"
     power = min(power, len(units) - 1)
     return f"{n_bytes / 1024**power:.1f} {units[power]}"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory is short; compiled libraries are then not loaded either."""
+    return isinstance(error, MemoryError) or "shared object" in str(error)
+
+
+MORE_MEMORY = (
+    "Memory is short: the process may not have as much as it needs. Raise its limit (`ulimit -v`), "
+    "end other programs, or use fewer `--jobs`."
+)

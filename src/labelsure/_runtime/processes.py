@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
@@ -175,13 +176,18 @@ def _run_here(
 
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
     parallel = Parallel(n_jobs=n_workers, return_as=return_as, batch_size=1, max_nbytes=None)
+    results = parallel(make_tasks())
     try:
-        for position, result in parallel(make_tasks()):
+        for position, result in results:
             pending.remove(position)
             yield position, result
     except BrokenProcessPool:
         for position in (*sorted(pending), *(position for position, _ in numbered)):
             yield position, WORKER_ENDED
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # how many tasks are cancelled is of no interest
+            results.close()
 
 
 def _call(function: Callable[..., R], position: int, task: tuple[object, ...]) -> tuple[int, R]:

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
+from labelsure._runtime.limits import MORE_MEMORY, is_out_of_memory
 from labelsure._runtime.storage import first_line, has_reader
 from labelsure.cli import _data, _models, _scoring, _study  # noqa: F401, they add their commands
 from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, print_error
@@ -119,6 +120,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
         return WRONG_INPUT, f"{message}{end} See `{_help_of(error)}`."
     if isinstance(error, LabelsureError):
         return WRONG_INPUT, str(error)
+    if is_out_of_memory(error):
+        return WRONG_INPUT, MORE_MEMORY
     if isinstance(error, BrokenPipeError):
         return WRONG_INPUT, (
             "A process that this command started has ended or could not start (broken pipe). Run "

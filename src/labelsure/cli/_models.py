@@ -19,7 +19,7 @@ from labelsure.cli._console import (
     quote,
     refuse_stdout,
 )
-from labelsure.cli._options import MODELS, Command, app, output_of
+from labelsure.cli._options import MODELS, Command, app, arguments, output_of
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,32 +72,17 @@ def train(
     """  # noqa: E501, a command stands on one line
 
     def make_model() -> AccuracyAwareClassifier:
+        from labelsure.model._aware_classifier import AccuracyAwareClassifier
         from labelsure.tables.training import train_model
 
-        return train_model(
-            data,
-            labels=labels,
-            label_column=label_column,
-            sep=sep,
-            csv_sep=csv_sep,
-            encoding=encoding,
-            id_column=id_column,
-            drop=drop or (),
-            roles={**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
-            groups=groups,
-            classifier=classifier,
-            metric=metric,
-            decision=decision,
-            target=target,
-            share=share,
-            guarantee=guarantee,
-            region=region,
-            constraints=_read_taxonomy(taxonomy),
-            confidence=confidence,
-            cv=_read_cv(cv),
-            n_jobs=n_jobs,
-            random_state=seed,
-        )
+        own: JsonObject = {
+            "roles": {**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
+            "constraints": _read_taxonomy(taxonomy),
+            "cv": _read_cv(cv),
+            "random_state": seed,
+            "verbose": 0,  # that of the command is about its summary
+        }
+        return train_model(**arguments(context, train_model, AccuracyAwareClassifier, **own))
 
     _write_model(context, data, make_model, "NEW.csv", classifier)
 
@@ -149,32 +134,19 @@ def calibrate(
         )
 
     def make_model() -> AccuracyAwareClassifier:
+        from labelsure.model._aware_classifier import AccuracyAwareClassifier
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        names = None if labels_from is None else read_label_file(labels_from, encoding)
+        own: JsonObject = {
+            "constraints": _read_taxonomy(taxonomy),
+            "random_state": seed,
+            "verbose": 0,
+        }
+        if labels_from is not None:
+            own["labels"] = read_label_file(labels_from, encoding)
         return calibrate_model(
-            predictions,
-            truth,
-            labels=labels if names is None else names,
-            label_column=label_column,
-            sep=sep,
-            csv_sep=csv_sep,
-            encoding=encoding,
-            id_column=id_column,
-            kind=kind,
-            unknown=unknown,
-            sparse=sparse,
-            floor=floor,
-            metric=metric,
-            decision=decision,
-            target=target,
-            share=share,
-            guarantee=guarantee,
-            region=region,
-            constraints=_read_taxonomy(taxonomy),
-            confidence=confidence,
-            random_state=seed,
+            **arguments(context, calibrate_model, AccuracyAwareClassifier, **own)
         )
 
     read = [name for name in (predictions, truth, labels_from) if name is not None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -366,6 +367,17 @@ app = typer.Typer(
 
 MODELS, RESEARCH, TRY = "Models", "Research", "Try it"
 """Groups of commands in the help."""
+
+
+def arguments(context: typer.Context, *functions: Callable[..., Any], **own: Any) -> dict[str, Any]:
+    """Options that are arguments of library functions, which have the same names, and `own` ones.
+
+    An option without a value is left to the default of the library.
+    """
+    names = {name for function in functions for name in signature(function).parameters}
+    given = {name: value for name, value in context.params.items() if value is not None}
+    return {name: value for name, value in given.items() if name in names} | own
+
 
 PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
 """Options that do not change what a command writes."""

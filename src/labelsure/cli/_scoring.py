@@ -27,12 +27,12 @@ from labelsure.cli._console import (
     quote,
     write_page,
 )
-from labelsure.cli._options import MODELS, Command, app
+from labelsure.cli._options import MODELS, Command, app, arguments
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
-    from labelsure._runtime.typing import AnyPath
+    from labelsure._runtime.typing import AnyPath, JsonObject
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.tables.gate import FileEstimate
     from labelsure.tables.scoring import ScoreRun
@@ -66,6 +66,7 @@ def _keep_stdin(folder: Path) -> str:
 
 @app.command(cls=Command, rich_help_panel=MODELS)
 def score(
+    context: typer.Context,
     model: opt.Model,
     inputs: opt.Inputs,
     out: opt.ScoresOut,
@@ -107,27 +108,13 @@ def score(
     if as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
     with watched(inputs, quiet or as_json) as (files, bar):
-        run = score_files(
-            model,
-            files,
-            out if out.endswith("/") else open_stdout(out),
-            id_column=id_column,
-            top=top,
-            probabilities=False if no_probabilities else None,
-            sep=sep,
-            csv_sep=csv_sep,
-            encoding=encoding,
-            open_cost=open_cost,
-            spreadsheet_safe=spreadsheet_safe,
-            audit=audit,
-            seed=seed,
-            bad_rows=bad_rows,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            trust=trust or (),
-            overwrite=overwrite,
-            progress=bar,
-        )
+        own: JsonObject = {
+            "inputs": files,
+            "out": out if out.endswith("/") else open_stdout(out),
+            "probabilities": False if no_probabilities else None,
+            "progress": bar,
+        }
+        run = score_files(**arguments(context, score_files, **own))
     if as_json:
         print_json(asdict(run))
     elif not quiet:
@@ -165,6 +152,7 @@ def _describe_run(run: ScoreRun, bad_rows: Path | None) -> Iterator[tuple[str, s
 
 @app.command(cls=Command, rich_help_panel=MODELS)
 def estimate(
+    context: typer.Context,
     model: opt.Model,
     inputs: opt.Inputs,
     metric: opt.BatchMetric = None,
@@ -214,25 +202,7 @@ def estimate(
             "leave out. Drop one of them."
         )
     with watched(inputs, quiet or as_json) as (files, bar):
-        sums = sum_files(
-            model,
-            files,
-            metric=metric,
-            shift=shift,
-            truth=truth,
-            by_file=by_file,
-            bad_rows=bad_rows,
-            id_column=id_column,
-            label_column=label_column,
-            sep=sep,
-            csv_sep=csv_sep,
-            encoding=encoding,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            trust=trust or (),
-            overwrite=overwrite,
-            progress=bar,
-        )
+        sums = sum_files(**arguments(context, sum_files, inputs=files, progress=bar))
         overall = sums.assess(level=level, shift=shift)
         by_name = sums.assess_files(level=level, shift=shift)
     if overall.plain is None and not gate.is_set:
@@ -336,25 +306,9 @@ def report(
         from labelsure.tables.estimates import report_files
 
         with watched(inputs or [], quiet or as_json) as (files, bar):
-            page = report_files(
-                model,
-                files,
-                scored=scored,
-                truth=truth,
-                bad_rows=bad_rows,
-                label_column=label_column,
-                sep=sep,
-                csv_sep=csv_sep,
-                encoding=encoding,
-                id_column=id_column,
-                show=show.split(",") if show else (),
-                title=title,
-                open_cost=open_cost,
-                n_jobs=n_jobs,
-                trust=trust or (),
-                overwrite=overwrite,
-                progress=bar,
-            )
+            shown = show.split(",") if show else ()
+            own: JsonObject = {"inputs": files, "show": shown, "progress": bar}
+            page = report_files(**arguments(context, report_files, **own))
         return page, page.data["alert"] or page.data["answer"][0]
 
     read: list[AnyPath] = [model, *(inputs or []), *filter(None, (truth, scored))]
@@ -404,24 +358,7 @@ def monitor(
         from labelsure.tables.estimates import monitor_files
 
         with watched(inputs, quiet or as_json) as (files, _):
-            table = monitor_files(
-                model,
-                files,
-                time=time,
-                time_format=time_format,
-                every=every,
-                truth=truth,
-                drawn=drawn,
-                bound=bound,
-                bad_rows=bad_rows,
-                id_column=id_column,
-                label_column=label_column,
-                sep=sep,
-                csv_sep=csv_sep,
-                encoding=encoding,
-                trust=trust or (),
-                overwrite=overwrite,
-            )
+            table = monitor_files(**arguments(context, monitor_files, inputs=files))
         return table.report(**({"title": title} if title else {})), str(table)
 
     read: list[AnyPath] = [model, *inputs, *([truth] if truth else [])]

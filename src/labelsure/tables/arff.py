@@ -72,7 +72,7 @@ class Attribute:
     is_bad: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def check(self, lines: list[int], where: str) -> Floats:
-        """Return a number for each token. Raises DataError if one has none."""
+        """Number of each token. Raises DataError if one has none."""
         if self.is_bad.any():
             at = int(self.is_bad.argmax())
             must = {
@@ -90,7 +90,7 @@ class Attribute:
     def read(
         self, lines: list[int], is_sparse: bool, where: str
     ) -> Floats | Column | pd.Categorical[str]:
-        """Return a value for each row, whose lines are given: a number, a text or a category."""
+        """Value of each row: a number, a text or a category."""
         if self.kind == TEXT and not is_sparse:
             return pd.Series([_read_text(token) for token in self.tokens], dtype=object)
         values = np.zeros(len(lines))
@@ -114,7 +114,7 @@ class Attribute:
 def read_arff(
     text: str, choice: ColumnChoice, where: str
 ) -> tuple[object, Labelsets, tuple[str, ...], tuple[str, ...]]:
-    """Return features and labelsets of an ARFF file, with names of labels and of features."""
+    """Features and labelsets of an ARFF file, with names of labels and of features."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     relation, attributes, n_lines = _read_header(lines, where)
     names = check_names([attribute.name for attribute in attributes], where)
@@ -170,7 +170,7 @@ def _stack_columns(columns: list[tuple[str, Integers, Floats]], n_rows: int) -> 
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
-    """Return the relation, the columns, and how many lines these take."""
+    """Relation, columns, and number of lines of the header."""
     relation, attributes = "", list[Attribute]()
     for number, line in enumerate(lines, start=1):
         keyword = _KEYWORD.match(line)
@@ -216,7 +216,7 @@ def _read_attribute(text: str, number: int, where: str) -> Attribute:
 
 
 def _unquote(token: str) -> str:
-    """Return a token without its quotes and with escapes resolved."""
+    """Token without its quotes and with escapes resolved."""
     if token[:1] not in ("'", '"'):
         return token
     return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), token[1:-1], flags=re.DOTALL)
@@ -259,7 +259,7 @@ def _bad_line(number: int, where: str, problem: str) -> DataError:
 
 
 def _split(text: str, number: int, where: str) -> list[str]:
-    """Return the values between commas, still in their quotes."""
+    """Values between commas, still in their quotes."""
     if "'" not in text and '"' not in text:
         values = text.split(",")
         return [value.strip() for value in values] if " " in text or "\t" in text else values
@@ -319,7 +319,7 @@ def _give_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) 
 
 
 def _split_plain(text: str) -> tuple[Integers, list[str]]:
-    """Return columns and values of cells without quotes, all at once; none if some is not such."""
+    """Columns and tokens of all cells at once; empty if some cell has quotes or another form."""
     words = text.replace(",", " , ").split()
     columns, tokens = words[::3], words[1::3]
     if (
@@ -334,7 +334,7 @@ def _split_plain(text: str) -> tuple[Integers, list[str]]:
 
 
 def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
-    """Return the values that a row lists by the places of their columns."""
+    """Tokens that a row lists, by the position of their columns."""
     listed = _split(row[1:-1], number, where) if row[1:-1].strip() else []
     cells = {}
     for cell in listed:
@@ -366,7 +366,7 @@ def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:
 
 
 def _read_numbers(tokens: list[str]) -> tuple[Floats, Mask]:
-    """Return numbers, and which of them are none or not finite."""
+    """Numbers, and a mask of tokens that are none or not finite."""
     if _DIGITS.fullmatch("\n".join(tokens)):  # the usual case, many times as quick
         with suppress(ValueError):
             numbers = np.array([*map(float, tokens)], dtype=np.float64)

@@ -47,7 +47,7 @@ def choose_labels(
     what: str,
     counts: Integers | None = None,
 ) -> list[int]:
-    """Return the positions of the chosen names.
+    """Positions of the chosen names.
 
     Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
     """
@@ -82,7 +82,7 @@ def choose_labels(
 
 
 def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
-    """Return the names and patterns in a list, or in one string, as in a line of CSV."""
+    """Names and patterns in a list, or in one string, as in a line of CSV."""
     if not isinstance(choice, str):
         return list(choice)
     parts = next(csv.reader([choice], skipinitialspace=True), [""])
@@ -90,7 +90,7 @@ def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
 
 
 def match_names(parts: Iterable[object], names: Sequence[str], *, what: str) -> list[int]:
-    """Return the positions of names and of whatever patterns match, each once."""
+    """Positions of names and of matches of patterns, each once."""
     position = {name: j for j, name in enumerate(names)}
     found = dict[int, None]()
     for part in map(str, parts):
@@ -105,7 +105,7 @@ def match_names(parts: Iterable[object], names: Sequence[str], *, what: str) -> 
 
 
 def read_xml_labels(content: bytes, where: str) -> list[str]:
-    """Return the names of the labels, in whatever order and nesting they come."""
+    """Label names in an xml file, in their order, at any depth."""
     if b"<!DOCTYPE" in content.replace(b"\0", b""):  # entities can grow without end
         raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
     try:
@@ -122,7 +122,7 @@ def read_xml_labels(content: bytes, where: str) -> list[str]:
 
 
 def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
-    """Return label columns as zeros and ones, or name the row and column that is neither."""
+    """Label columns as zeros and ones. Raises DataError for other values."""
     Y = np.empty(columns.shape, dtype=np.int8)
     for j, name in enumerate(columns.columns):
         column = columns.iloc[:, j]
@@ -154,7 +154,7 @@ def names_rows(column: Any) -> bool:
 
 
 def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
-    """Return a feature as floats, a category as its one-hot columns ``name=value``; text stays.
+    """Feature as floats, a category as its one-hot columns ``name=value``; text stays.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
     the feature and those numbers, in whatever order the file declares them.
@@ -185,7 +185,7 @@ def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
 def join_encoded(
     columns: Iterable[tuple[str, object]], where: str, index: pd.Index
 ) -> pd.DataFrame:
-    """Return encoded features as one frame."""
+    """Encoded features as one frame."""
     pairs = list(columns)
     check_names([name for name, _ in pairs], f"{where}, one-hot columns among them,")
     return pd.DataFrame(dict(pairs), index=index)
@@ -251,7 +251,7 @@ class ColumnChoice:
             )
 
     def assign(self, names: Sequence[str]) -> AssignedColumns:
-        """Return what each column of a file is.
+        """Columns of a file by their use.
 
         The column of `index` and those of `drop` are taken out first, so that numbers and patterns
         in `labels` speak of the others.
@@ -299,7 +299,7 @@ def _refuse_second_role(
 def read_labels(
     columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
 ) -> tuple[Labelsets, tuple[str, ...]]:
-    """Return labelsets and names: of columns of zeros and ones, or of one (`must` be) of names."""
+    """Labelsets and label names, from columns of zeros and ones or one column of names."""
     cells = read_label_cells(columns, sep, where, must=must)
     if cells is None:
         return read_label_columns(columns, where), tuple(str(name) for name in columns.columns)
@@ -313,7 +313,7 @@ def read_labels(
 
 
 def _order_of(label: Any) -> tuple[bool, float, str]:
-    """Return what sorts numbers by value, so that 10 comes after 9, and before texts."""
+    """Sort key: numbers by value, so that 10 comes after 9, before texts."""
     is_number = isinstance(label, (int, float)) and not isinstance(label, bool)
     return not is_number, label if is_number else 0.0, str(label)
 
@@ -321,7 +321,7 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
 def read_label_cells(
     columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
 ) -> list[list[object]] | None:
-    """Return the labels that cells name; None without `sep` and lists, or of several columns.
+    """Labels in each cell; None for several columns, and for one without `sep` and lists.
 
     Lists may also be JSON such as ``["a", "b"]``, in a text file.
     """
@@ -365,7 +365,7 @@ def read_label_cells(
 
 
 def read_index(column: Column, where: str, what: str = "the `index`") -> pd.Index:
-    """Return the names of rows: whole numbers as such, anything else as text."""
+    """Names of rows: whole numbers as such, anything else as text."""
     title = f"Column {str(column.name)!r} of {where}"
     missing = find_missing(column).tolist()
     if any(missing):

@@ -169,7 +169,7 @@ class Dataset:
         return make_html(sentence, pd.DataFrame(described))
 
     def describe(self) -> JsonObject:
-        """Return the numbers by which data sets are compared.
+        """Sizes, cardinality and density of the data set.
 
         Returns
         -------
@@ -193,11 +193,11 @@ class Dataset:
         }
 
     def _count_instances(self) -> Integers:
-        """Return how many instances have each label, (L,)."""
+        """Number of instances with each label, (L,)."""
         return np.asarray(self.Y.sum(axis=0, dtype=np.int64))
 
     def take(self, rows: RowsLike) -> Dataset:
-        """Return some of the instances.
+        """Data set of some of the instances.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Dataset:
         return replace(self, X=X, Y=self.Y[indices])
 
     def select_labels(self, labels: LabelChoice) -> Dataset:
-        """Return the same instances with some of the labels.
+        """Data set of the same instances with some of the labels.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ def split_rows(
     *,
     random_state: RandomState = None,
 ) -> tuple[Indices, Indices]:
-    """Return the row numbers of a training and a test part; arguments as in `split_dataset`.
+    """Row numbers of a training and a test part; arguments as in `split_dataset`.
 
     Examples
     --------
@@ -346,7 +346,7 @@ def _count_test_rows(test_size: float, n_samples: int) -> int:
 
 
 def checksum_values(*arrays: object) -> str:
-    """Return the SHA-256 of the values of some arrays, for data that comes from no file."""
+    """SHA-256 of the values of arrays, for data that comes from no file."""
     digest = sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -360,7 +360,7 @@ MAX_HEADER_BYTES = 100
 
 
 def read_sparse_text(content: bytes, where: str) -> Dataset:
-    """Return the data set in the decompressed text, with sparse features and labelsets.
+    """Data set in the format of the extreme-classification repository, sparse.
 
     `where` is the name of the file, for the messages.
     """
@@ -418,7 +418,7 @@ def _read_header(line: bytes, where: str) -> list[int]:
 
 
 def _read_text(place: Path, encoding: str | None) -> str:
-    """Return a text file without its byte order mark."""
+    """Text of a file without its byte order mark."""
     content = storage.read_unpacked(place).removeprefix(BYTE_ORDER_MARK)
     try:
         return TextFormat(encoding=encoding).decode(content, "its text")
@@ -427,7 +427,7 @@ def _read_text(place: Path, encoding: str | None) -> str:
 
 
 def read_label_file(path: AnyPath, encoding: str | None = None) -> list[str]:
-    r"""Return the names of labels in a text file, one in each line, in its order.
+    r"""Label names in a text file, one a line, in its order.
 
     Examples
     --------
@@ -548,7 +548,7 @@ def read_dataset(
 
 
 def _resolve_labels(path: Path, labels: object) -> Any:
-    """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
+    """Label names in the xml at `labels` or beside the file, otherwise `labels` itself."""
     xml = None
     if labels is None:  # Mulan has one xml for both parts of a data set
         stems = dict.fromkeys([storage.stem_of(path), _PART.sub("", storage.stem_of(path))])
@@ -562,7 +562,7 @@ def _resolve_labels(path: Path, labels: object) -> Any:
 
 
 def read_table_file(path: AnyPath, choice: ColumnChoice, text: TextFormat = UNKNOWN) -> Dataset:
-    """Return the data set in a table that `labelsure.tables.files` reads."""
+    """Data set in a table that `labelsure.tables.files` reads."""
     where = storage.show_name(path)
     if choice.labels is None:
         raise InputError(
@@ -600,7 +600,7 @@ TEXT_TABLES = (".csv", ".tsv")
 
 
 def _typed(column: Column, is_text: bool) -> Column:
-    """Return a feature as numbers or truth values, if it holds such, or else as text."""
+    """Feature as numbers or truth values if all values are such, otherwise as text."""
     if isinstance(column.dtype, pd.StringDtype) and is_text:
         texts = pa.array(
             column.mask(find_missing(column), None).str.strip(), pa.string(), from_pandas=True
@@ -642,7 +642,7 @@ SIGNAL = 3.0
 
 
 def load_digits() -> Dataset:
-    """Return scikit-learn's 1797 handwritten digits, 8 x 8 pixels, with their traits as labels."""
+    """scikit-learn's 1797 handwritten digits, 8 x 8 pixels, with their traits as labels."""
     from sklearn import datasets
 
     bunch = datasets.load_digits()
@@ -659,7 +659,7 @@ def load_digits() -> Dataset:
 
 
 def load_yeast() -> Dataset:
-    """Return Yeast, 2417 genes with 14 functions, from the package river."""
+    """Yeast, 2417 genes with 14 functions, from the package river."""
     try:
         from river.datasets import Yeast
     except ImportError as error:
@@ -671,19 +671,19 @@ def load_yeast() -> Dataset:
 
 
 def load_simulated() -> Dataset:
-    """Return what `make_labelsets(random_state=0)` makes, without its true distribution."""
+    """Data set of `make_labelsets(random_state=0)`, without its true distribution."""
     return make_labelsets(random_state=0)[0]
 
 
 def _chain(logits: Floats, dependence: float) -> Floats:
-    """Return P(y_j = 1 | x, y_{j-1}) for both values of the label before, (n, L, 2)."""
+    """P(y_j = 1 | x, y_{j-1}) for both values of the label before, (n, L, 2)."""
     coupling = np.full(logits.shape[1], dependence)
     coupling[0] = 0.0  # the first label has none before it
     return np.asarray(expit(np.stack([logits - coupling, logits + coupling], axis=2)))
 
 
 def _walk(conditionals: Floats, uniforms: Floats | None = None) -> Floats:
-    """Return P(y_j = 1 | x), (n, L), or one labelset for each instance by uniform numbers."""
+    """P(y_j = 1 | x), (n, L); with uniform numbers one sampled labelset for each instance."""
     values = np.zeros_like(conditionals[:, :, 0])
     before = np.zeros(len(values))
     for j in range(conditionals.shape[1]):
@@ -774,7 +774,7 @@ def make_labelsets(
 
 
 def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
-    """Return what must be added to all logits so that the labels have the cardinality."""
+    """Shift of all logits that gives the labels the cardinality."""
     from scipy.optimize import brentq  # slow to import, and only needed here
 
     def excess(shift: float) -> float:
@@ -791,7 +791,7 @@ def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
 
 
 def _make_distribution(conditionals: Floats) -> LabelsetDistribution:
-    """Return the chain as a trellis of width one: exact for any number of labels."""
+    """The chain as a trellis of width one: exact for any number of labels."""
     from labelsure.distributions._trellis import TrellisDistribution
 
     others = range(1, conditionals.shape[1])
@@ -850,7 +850,7 @@ ENTRIES = {
 
 
 def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
-    """Return the names that `load_dataset` knows.
+    """Names that `load_dataset` knows.
 
     Parameters
     ----------
@@ -876,7 +876,7 @@ def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
 
 
 def catalogue() -> pd.DataFrame:
-    """Return the named data sets as a table: domain, size, number on OpenML, whether embedded.
+    """Table of the named data sets: domain, size, number on OpenML, whether embedded.
 
     Examples
     --------
@@ -971,7 +971,7 @@ def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
-    """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
+    """ARFF files of a folder by name; of several the one that is not compressed."""
     try:
         paths = sorted(path for path in folder.iterdir() if storage.suffix_of(path) == ".arff")
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -987,7 +987,7 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
 
 
 def _fetch_openml(name: str, data_id: int) -> Dataset:
-    """Return what OpenML answers, or what scikit-learn has kept of it."""
+    """Data set from OpenML, or from the cache of scikit-learn."""
     from sklearn import datasets
 
     where = f"OpenML data set {data_id}"

@@ -87,7 +87,7 @@ def _show(column: Any, row: int) -> str:
 
 
 def _as_texts(column: Any) -> Any:
-    """Return values as texts; whole numbers without a point, missing values as None."""
+    """Values as texts; whole numbers without a point, missing values as None."""
     return column.map(
         lambda value: f"{value:.0f}" if isinstance(value, float) and value % 1 == 0 else str(value),
         na_action="ignore",

@@ -327,7 +327,7 @@ def sum_files(
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
-    """Return the inputs as a list."""
+    """Inputs as a list."""
     return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
 
 
@@ -436,7 +436,7 @@ def report_files(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Page:
-    """Return a page on a saved model, and on its predictions for the rows of files.
+    """Page on a saved model, and on its predictions for the rows of files.
 
     Estimates of all rows are those that `score_files` wrote, or would write; what else the page
     shows is computed for at most 2,000 rows that chance has chosen.
@@ -525,12 +525,12 @@ class SampledRows:
     offset: int
 
     def keep(self, is_kept: Mask) -> SampledRows:
-        """Return some of the rows."""
+        """Some of the rows."""
         return replace(self, rows=self.rows[is_kept], keys=self.keys[is_kept])
 
 
 def _sample(files: FileRows, bad: Reasons | None) -> tuple[list[SampledRows], int]:
-    """Return at most 2,000 random rows of files by chunk, and the number of all rows."""
+    """At most 2,000 random rows of files by chunk, and the number of all rows."""
     sampled, n_rows = list[SampledRows](), 0
     for _, chunk in files.read():
         rows, reasons = chunk.read()
@@ -557,7 +557,7 @@ def _predict_sample(
     show: Sequence[str],
     bad: Reasons | None,
 ) -> tuple[list[PageBatch], list[tuple[str, int]]]:
-    """Return predictions for some rows, as a page takes them, and where the rows are."""
+    """Predictions for sampled rows, and file and position of each."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
     batches, places, inputs = [], list[tuple[str, int]](), InputTable(model, id_column)
@@ -585,7 +585,7 @@ ESTIMATED, PREDICTED, REASON = "estimated_accuracy", "predicted", "reason"
 
 
 def _read_scored(path: AnyPath, sep: str | None, text: TextFormat) -> pd.DataFrame:
-    """Return estimates, predictions and reasons that `score_files` wrote, by file and row."""
+    """Estimates, predictions and reasons of an output of `score_files`, by file and row."""
     import pandas as pd
 
     columns = ["file", "row", ESTIMATED, PREDICTED, REASON]
@@ -640,7 +640,7 @@ def _predict_with_truth(
     show: Sequence[str],
     id_column: str | None,
 ) -> tuple[PageBatch, str]:
-    """Return the rows whose truth is known, and a note where others are left out."""
+    """Rows whose truth is known, and a note on the others."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
     frame, note = known.join(table, where), ""
@@ -743,7 +743,7 @@ def monitor_files(
 def read_frame(
     rows: FileRows, reader: InputTable, bad: Reasons | None
 ) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
-    """Return all rows that a model can use, and file and row of each."""
+    """All rows that a model can use, and file and position of each."""
     import pandas as pd
 
     frames, places = [], list[tuple[str, int]]()
@@ -756,13 +756,13 @@ def read_frame(
 
 
 def _cut_by_file(sources: list[str]) -> dict[str, Indices]:
-    """Return the rows of each file, in the order of their names."""
+    """Rows of each file, in the order of their names."""
     files = np.asarray(sources)
     return {str(name): np.flatnonzero(files == name) for name in np.unique(files)}
 
 
 def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
-    """Return the rows of each period that has some, by the date at which it begins."""
+    """Rows of each period that has some, by its first day."""
     import pandas as pd
 
     try:

@@ -54,7 +54,7 @@ _PLACE = "column of "
 
 
 def list_rows(matrix: Any) -> Column:
-    """Return the rows of a CSR matrix as one column: Arrow's lists have the same layout.
+    """Rows of a CSR matrix as one column: Arrow's lists have the same layout.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def list_rows(matrix: Any) -> Column:
 
 
 def stack_rows(column: Column) -> csr_array | None:
-    """Return what `list_rows` made as a CSR array of floats; None for another column."""
+    """CSR array of a column that `list_rows` made; None for another column."""
     import pyarrow as pa
 
     kind = getattr(column.dtype, "pyarrow_dtype", None)
@@ -129,7 +129,7 @@ class TextFormat:
             ) from error
 
     def decode(self, content: bytes, what: str) -> str:
-        """Return text. Raises ValueError."""
+        """Text of bytes. Raises ValueError."""
         if self.encoding is None:
             return decode_bytes(content, what)
         return content.decode(self.encoding)
@@ -225,7 +225,7 @@ class Chunk:
         return repr(self.file.source)
 
     def read(self) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return the rows that can be read, and why the others cannot, both by position."""
+        """Rows that can be read, and why the others cannot, both by position."""
         import pandas as pd
 
         rows = pd.RangeIndex(self.first_row, self.first_row + self.n_rows)
@@ -248,7 +248,7 @@ class FileKind(Protocol):
     """A kind of table file: how it is streamed and parsed."""
 
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
-        """Return the columns with their types, how many there are without names, or None.
+        """Types of the columns by name, the number of columns without names, or None.
 
         Files of one folder must have the same. None is for JSONL, where each row has its own.
         """
@@ -257,14 +257,14 @@ class FileKind(Protocol):
         """Yield the rows of a file from the first to the last."""
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return the wanted columns that there are, whatever their index.
+        """Wanted columns that the file has, whatever their index.
 
         Rows that cannot be read are left out; their reasons are by position in the content.
         """
 
 
 def _rows_of_chunk(n_rows: int, bytes_of_row: float) -> int:
-    """Return how many rows of a file whose size is known make a chunk."""
+    """Number of rows of a chunk, for files whose size is known."""
     most = min(CHUNK_ROWS, int(CHUNK_BYTES / max(1.0, bytes_of_row)))
     return max(1, min(most, max(FEWEST_ROWS, -(-n_rows // N_CHUNKS))))
 
@@ -284,7 +284,7 @@ def _reading(where: str, what: str = "readable") -> Iterator[None]:
 
 
 def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[Any]:
-    """Return the columns to read: all of them for None, and otherwise those that are there."""
+    """Columns to read: those that are wanted and known; all for None."""
     return list(known) if wanted is None else [name for name in wanted if name in set(known)]
 
 
@@ -296,7 +296,7 @@ def unknown_column(name: object, columns: Iterable[object], where: str = "") -> 
 
 
 def _suggest_sep(names: Sequence[str]) -> str:
-    """Return a hint where the header of CSV seems to be cut at the wrong sign, or nothing."""
+    """Hint where the header of CSV seems to have another separator; "" otherwise."""
     sign = next((one for one in ";\t|" if any(one in name for name in names)), "")
     advice = "pass it as `csv_sep`, or remove commas from the header"
     return f"{sign!r} may separate the columns: {advice}" if sign else ""
@@ -313,7 +313,7 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
 
 
 def check_names(names: Sequence[str], where: str) -> list[str]:
-    """Return the names of columns, unless there are too many or one is there twice."""
+    """Names of columns. Raises an error if there are too many or one is there twice."""
     check_column_count(len(names), where)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -389,7 +389,7 @@ class TextStream:
             return self._decoder.decode(content, final=not content).encode()
 
     def read(self, n_bytes: int) -> bytes:
-        """Return the next bytes, fewer at the end only."""
+        """The next bytes, fewer at the end only."""
         if not self._is_begun:
             self._begin()
         while len(self._rest) < n_bytes and not self._is_over:
@@ -416,7 +416,7 @@ class TextStream:
 def _read_header(
     file: TableFile, sep: str, state: tuple[object, ...]
 ) -> tuple[tuple[str, ...], str, int]:
-    """Return the columns of CSV, their separator, and the bytes up to the first row."""
+    """Columns of CSV, separator, and number of bytes before the first row."""
     with closing(TextStream(file)) as stream:
         content = stream.read(HEADER_BYTES)
     sep, n_bytes = sep or _find_sep(content), 0
@@ -449,7 +449,7 @@ def _read_header(
 
 
 def _find_sep(content: bytes) -> str:
-    """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
+    """First of comma, semicolon, tab and bar that the header has; by default a comma."""
     line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
     return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
@@ -473,11 +473,11 @@ class CsvFile:
     sep: str = ""
 
     def header(self, file: TableFile) -> tuple[tuple[str, ...], str, int]:
-        """Return columns, separator, and the bytes up to the first row."""
+        """Columns, separator, and number of bytes before the first row."""
         return _read_header(file, file.text.sep or self.sep, file.state)
 
     def columns(self, file: TableFile) -> dict[str, str]:
-        """Return the names in the header, all of which are text."""
+        """Names in the header, all of which are text."""
         return dict.fromkeys(self.header(file)[0], "text")
 
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
@@ -583,7 +583,7 @@ class CsvFile:
         yield from held
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return the wanted columns."""
+        """Wanted columns."""
         import pandas as pd
 
         wanted = _choose_columns(chunk.columns, self.header(chunk.file)[0])
@@ -614,7 +614,7 @@ class CsvFile:
 
 
 def _good_rows(first: int, n_rows: int, bad: Mapping[int, str]) -> Indices:
-    """Return the numbers of so many rows that are not bad, from the first of them on."""
+    """Positions of the next `n_rows` good rows, from `first` on."""
     skipped = [row for row in bad if row >= first]
     numbers = np.arange(first, first + n_rows + len(skipped))
     return numbers[~np.isin(numbers, skipped)][:n_rows]
@@ -660,7 +660,7 @@ class JsonFile:
     """JSONL: an object in each line, whose keys are columns; other values have one column."""
 
     def columns(self, file: TableFile) -> None:
-        """Return None: each row has its own."""
+        """None: each row has its own."""
 
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Yield lines that are not blank; whoever scores them parses them, which costs as much."""
@@ -679,7 +679,7 @@ class JsonFile:
             yield b"\n".join(some), len(some), {}
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return a column of objects for each key."""
+        """A column of objects for each key."""
         import pandas as pd
 
         rows, bad = list[dict[str, Any]](), dict[int, str]()
@@ -715,7 +715,7 @@ class JsonFile:
 
 
 def _parse_line(line: bytes) -> dict[str, object]:
-    """Return the object in a line of JSONL. Raises ValueError or RecursionError."""
+    """Object in a line of JSONL. Raises ValueError or RecursionError."""
     value = json.loads(decode_bytes(line, "it"), object_pairs_hook=_make_object)
     if b"\\ud" in line.lower():  # half of a surrogate pair, which no file can hold
         json.dumps(value, ensure_ascii=False).encode()
@@ -723,7 +723,7 @@ def _parse_line(line: bytes) -> dict[str, object]:
 
 
 def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object of JSON. Raises ValueError if a key is there twice."""
+    """Object of JSON. Raises ValueError if a key is there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -755,7 +755,7 @@ class ArrayFile:
     load: Callable[[TableFile, tuple[Any, ...]], Any]
 
     def columns(self, file: TableFile) -> dict[str, str] | int:
-        """Return how many columns there are, or what the cells are."""
+        """Number of columns; for sparse rows the type of their one column."""
         array = self.load(file, file.state)
         if sparse.issparse(array):
             return {VALUE_COLUMN: f"what a row of {array.shape[1]} columns lists"}
@@ -774,7 +774,7 @@ class ArrayFile:
             yield rows, rows.shape[0], {}
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return columns 0, 1, ..., or one column of values or arrays."""
+        """Columns 0, 1, ..., or one column of values or arrays."""
         import pandas as pd
 
         rows = chunk.content
@@ -788,7 +788,7 @@ class ArrayFile:
 
 
 def _load_array(file: TableFile, state: tuple[object, ...]) -> Any:
-    """Return an array, which stays on disk while some of its rows are read."""
+    """Array that stays on disk while some of its rows are read."""
     with (
         storage.open_file(file.path) as stream,
         _reading(file.name, "an array that `numpy.save` wrote"),
@@ -807,7 +807,7 @@ def _load_array(file: TableFile, state: tuple[object, ...]) -> Any:
 
 @lru_cache(maxsize=2)  # a file, and beside it the truth
 def _load_sparse(file: TableFile, state: tuple[object, ...]) -> Any:
-    """Return a CSR matrix whose indices rise, none twice."""
+    """CSR matrix in canonical format."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
     with storage.open_file(file.path) as stream, _reading(file.name, wanted):
         with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
@@ -852,7 +852,7 @@ class ArrowFile:
     format: str
 
     def columns(self, file: TableFile) -> dict[str, str]:
-        """Return the columns with their types."""
+        """Types of the columns by name."""
         with self.open(file) as (schema, _):
             return {column.name: str(column.type) for column in schema}
 
@@ -912,13 +912,13 @@ class ArrowFile:
             yield from (batch.slice(at, most) for at in range(0, len(batch), most))
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Return the wanted columns."""
+        """Wanted columns."""
         table, reasons = decode_table(chunk.content)
         return arrow_to_frame(table, chunk.where), reasons
 
 
 def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
-    """Return a frame whose types do not depend on which values are in these rows."""
+    """Frame whose types do not depend on the values in these rows."""
     import pandas as pd
     import pyarrow as pa
 
@@ -965,7 +965,7 @@ def list_files(
     columns: Sequence[str] | None = None,
     text: TextFormat = UNKNOWN,
 ) -> list[TableFile]:
-    """Return a file, the files of a folder, or of several paths, which must be parts of one table.
+    """Files of a path, a folder or several paths, which must be parts of one table.
 
     `columns` are those that will be read, None for all; others may differ.
     """
@@ -1043,7 +1043,7 @@ def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
 
 
 def name_lines(file: TableFile, reasons: Mapping[int, str]) -> dict[int, str]:
-    """Return reasons with the lines of their rows."""
+    """Reasons with the lines of their rows."""
     rows = [row for row, why in reasons.items() if why.startswith(LINE)]
     lines = {row: line for row, line, _ in find_rows(file, rows)}
     return {
@@ -1057,7 +1057,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     text: TextFormat = UNKNOWN,
 ) -> pd.DataFrame:
-    """Return all rows of a file or a folder, counted from 0. Raises a RowsError for bad rows."""
+    """All rows of a file or a folder, counted from 0. Raises a RowsError for bad rows."""
     import pandas as pd
 
     files = list_files(inputs, columns, text)
@@ -1077,7 +1077,7 @@ def read_table(
 
 
 def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | None:
-    """Return the columns of a table, None for JSONL, whose rows have their own."""
+    """Columns of a table; None for JSONL, whose rows have their own."""
     first = _find_files(inputs, text)[0]
     found = first.kind.columns(first)
     if found is None:
@@ -1087,7 +1087,7 @@ def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | Non
 
 
 def list_index_columns(inputs: AnyPath) -> set[str]:
-    """Return the columns of a Parquet file that pandas saved as the index of a DataFrame."""
+    """Columns of a Parquet file that pandas saved as the index of a DataFrame."""
     first = _find_files(inputs)[0]
     if not isinstance(first.kind, ArrowFile):
         return set()
@@ -1100,7 +1100,7 @@ def list_index_columns(inputs: AnyPath) -> set[str]:
 
 
 def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
-    """Return the SHA-256 of the file, or of the checksums of several."""
+    """SHA-256 of the file, or of the checksums of several."""
     sums = [storage.checksum_file(file.path) for file in _find_files(inputs)]
     return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
 
@@ -1131,7 +1131,7 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], text: TextFormat = UNKNOWN)
 
 
 def _files_of(given: AnyPath) -> list[TableFile]:
-    """Return the files of a path, folder, pattern or address, sorted by name."""
+    """Files of a path, folder, pattern or address, sorted by name."""
     is_remote, options = storage.is_address(given), ""
     if is_remote:
         root, mark, options = str(given).partition("?")
@@ -1198,7 +1198,7 @@ def _list_local(path: Path) -> list[str]:
 
 
 def _list_remote(root: str, base: str, options: str) -> list[str]:
-    """Return the addresses of a file, of the files of a folder, or of those that match."""
+    """Sorted addresses of a file, of the files of a folder, or of those that match."""
     from pyarrow.fs import FileSelector, FileType
 
     system, place = storage.open_system(f"{base}{options}")
@@ -1224,19 +1224,19 @@ def _list_remote(root: str, base: str, options: str) -> list[str]:
 
 
 def _source_of(file: str, base: str) -> str:
-    """Return the last part of the input's name, and the path below it."""
+    """Last part of the input's name, and the path below it."""
     name = hide_secrets(base) if storage.is_address(base) else os.path.abspath(base)
     below = file if base in ("", ".") else file.removeprefix(base)
     return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
 
 
 def _as_text(name: str) -> str:
-    """Return a name that any file can hold, also if its bytes are not UTF-8."""
+    """Name that any file can hold, also if its bytes are not UTF-8."""
     return hide_secrets(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def _partitions_of(file: str, root: str) -> Partitions:
-    """Return what folders below `root` say by names such as ``year=2024``, as Hive calls them."""
+    """Hive partitions: values of columns in the names of folders, such as ``year=2024``."""
     below = file.removeprefix(root).split("/")[:-1]
     pairs = (part.partition("=") for part in below if "=" in part)
     return tuple(
@@ -1246,7 +1246,7 @@ def _partitions_of(file: str, root: str) -> Partitions:
 
 
 def _list_types(file: TableFile) -> dict[str, str]:
-    """Return the types of a file's columns, those that the names of its folders hold among them."""
+    """Types of a file's columns by name, its partitions among them."""
     own = file.kind.columns(file)
     types = own if isinstance(own, dict) else {"the number of columns": str(own)}
     return {**types, **{name: "the name of a folder" for name, _ in file.partitions}}
@@ -1273,7 +1273,7 @@ TEXTS = re.compile(r"(large_)?(string|binary)(_view)?|fixed_size_binary.*|dictio
 
 
 def _widen(kind: str) -> str:
-    """Return the name of all types whose values can stand in one column."""
+    """Name shared by all types whose values can be in one column."""
     if NUMBERS.fullmatch(kind):
         return "number"
     return "text" if TEXTS.fullmatch(kind) else kind

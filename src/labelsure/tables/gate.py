@@ -71,7 +71,7 @@ class FileEstimate:
 
 
 def _plain_fields(found: Estimate) -> dict[str, object]:
-    """Return what JSON has words for: neither NaN nor the test."""
+    """Fields for JSON, without NaN and without the test."""
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     del values["shift"]
     return {name: value for name, value in values.items() if value == value}

@@ -62,7 +62,7 @@ _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]{0,14}))\.0\Z")
 
 
 def spell_category(text: str) -> str:
-    """Return one spelling of a value: formats write True and 1.0, "TRUE" and "1" for the same.
+    """One spelling of a value: formats write True and 1.0, "TRUE" and "1" for the same.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def spell_category(text: str) -> str:
 
 
 def check_frame(X: FeaturesLike, where: str) -> pd.DataFrame:
-    """Return a table whose columns have texts for names, or refuse what is no table."""
+    """DataFrame with column names as text. Raises InputError for anything else."""
     if not hasattr(X, "columns") or not hasattr(X, "iloc"):
         raise InputError(
             f"{where} must be a DataFrame, whose columns are known by name, got a "
@@ -151,7 +151,7 @@ class ColumnRole:
 
     @classmethod
     def of(cls, name: str, role: str) -> ColumnRole:
-        """Return a role with what is always done to such columns."""
+        """Role with the default note."""
         return cls(name, role, NOTES[role])
 
 
@@ -163,7 +163,7 @@ def infer_roles(
     left_out: Sequence[str] = (),
     given: Mapping[str, str] | None = None,
 ) -> list[ColumnRole]:
-    """Return what each column of a training table is.
+    """Role of each column of a training table.
 
     Examples
     --------
@@ -256,7 +256,7 @@ MAX_WORDS = 20_000
 
 
 def _read_feature(column: Column) -> tuple[Floats, Mask]:
-    """Return numbers, also where a text file spells truth values, and which values are none."""
+    """Numbers, with true as 1 and false as 0, and a mask of values that are none."""
     numbers, is_bad = read_numbers(column)
     for at in np.flatnonzero(is_bad).tolist():
         value = TRUTH_VALUES.get(str(column.iloc[at]).strip().lower())
@@ -342,7 +342,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return self
 
     def transform(self, X: FeaturesLike) -> Any:
-        """Return the features, sparse where there is a text column.
+        """Features, sparse where there is a text column.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return self.transformer_.transform(self._fill_in(typed))
 
     def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
-        """Return the columns that features are made of, as numbers and texts.
+        """Columns that features are made of, as numbers and texts.
 
         What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
         with a value that is no number.
@@ -394,7 +394,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return pd.DataFrame(columns, index=frame.index)
 
     def _spell_categories(self, name: str, read: Texts) -> list[str]:
-        """Return categories as training spelled them, whatever type they have here."""
+        """Categories as training spelled them, whatever type they have here."""
         texts = [spell_category(text) for text in read.values]
         if name in getattr(self, "numeric_categories_", ()):
             return [spell_number(text) for text in texts]
@@ -409,7 +409,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return texts
 
     def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
-        """Return a sentence for each category most of whose values training did not have.
+        """Warning for each category most of whose values training did not have.
 
         Parameters
         ----------
@@ -441,11 +441,11 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return next(iter(self._names_of(ID)), None)
 
     def describe_columns(self) -> list[dict[str, str]]:
-        """Return what was done to each column, as plain values."""
+        """Role and note of each column, for JSON."""
         return [asdict(role) for role in self.roles_]
 
     def get_feature_names_out(self, input_features: object = None) -> Any:
-        """Return the names of the features: the column, and for its values and words these."""
+        """Names of the features: the column, and for its values and words these."""
         return self.transformer_.get_feature_names_out()
 
     def __str__(self) -> str:
@@ -531,7 +531,7 @@ class Layout:
 
 
 def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
-    """Return how predictions stand in a table, by the names of its columns and the first row.
+    """Layout of predictions in a table, by its column names and first row.
 
     Examples
     --------
@@ -593,7 +593,7 @@ def _names_in_cell(value: object) -> tuple[str, ...] | None:
 
 
 def all_listed_labels(columns: Sequence[Iterable[object]]) -> list[str]:
-    """Return all labels that cells list, sorted; cells that cannot be read are left for later."""
+    """Sorted labels that cells list; cells that cannot be read are skipped."""
     found: set[str] = set()
     for cells in zip(*columns, strict=True):
         try:
@@ -711,7 +711,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return self.sparse or self.layout == LISTED
 
     def transform(self, X: FeaturesLike) -> Any:
-        """Return scores with a column for each label, a DataFrame where these have names, or votes.
+        """Scores, a column for each label (a DataFrame where these have names), or votes.
 
         Of rows that list some labels, a sparse array of their scores.
 
@@ -732,7 +732,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return votes
 
     def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
-        """Return scores with a column for each label, or a column with what each row has.
+        """Scores with a column for each label, or one column of votes or listed scores.
 
         What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
         that cannot be read.
@@ -778,7 +778,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return pd.DataFrame(scores, frame.index, self._shown_names)
 
     def count_odd_answers(self, X: pd.DataFrame) -> OddAnswers:
-        """Return what is left out of the answers in a table.
+        """Counts of answers that are left out.
 
         Parameters
         ----------
@@ -794,7 +794,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return rows.astype(np.float64), odd
 
     def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str], where: str) -> Any:
-        """Return (n, L) scores, sparse or not, and note the rows that have none."""
+        """(n, L) scores, sparse or dense; rows without scores get a reason."""
         if self.layout in (COLUMNS, POSITIONS):
             return _read_columns(frame[self._shown_names], reasons)
         if self.layout == LISTED:
@@ -829,7 +829,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     def _read_rows(
         self, frame: pd.DataFrame, reasons: dict[Any, str], read: Callable[..., Any]
     ) -> list[Any]:
-        """Return what a reader makes of each row's cells, None where it cannot read them."""
+        """Value of each row; None and a reason where its cells cannot be read."""
         values: list[Any] = []
         for row, *parts in zip(
             frame.index, *(frame[column] for column in self.columns_read), strict=True
@@ -878,7 +878,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return of_layout.get(self.layout, [str(self.column)])
 
     def describe_columns(self) -> list[dict[str, str]]:
-        """Return what each column is, as plain values."""
+        """Role and note of each column, for JSON."""
         roles = [] if self.id_column is None else [ColumnRole.of(self.id_column, ID)]
         if self.layout == COLUMNS:
             roles += [ColumnRole.of(name, PROBABILITY) for name in self._shown_names]
@@ -907,7 +907,7 @@ def _read_columns(columns: pd.DataFrame, reasons: dict[object, str]) -> Floats:
 
 
 def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, object]]:
-    """Return labels with their scores in a cell; all scores may come in the order of the names.
+    """Pairs of label and score in a cell; all scores may come in the order of the names.
 
     Without names a row lists some labels, or none.
     """
@@ -928,7 +928,7 @@ def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, obje
 
 
 def _place_scores(pairs: list[tuple[str, object]], places: Mapping[str, int]) -> dict[int, float]:
-    """Return the scores that a row lists by the places of their labels."""
+    """Scores that a row lists, by the position of their labels."""
     found: dict[int, float] = {}
     for label, score in pairs:
         if label not in places:
@@ -993,7 +993,7 @@ class InputTable:
         return [*dict.fromkeys((*needed, *([] if self.id_column is None else [self.id_column])))]
 
     def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
-        """Return what the model takes for these rows, with their index, and their names.
+        """X of these rows with their index, and their names.
 
         Raises a `RowsError`, whose `reasons` are by row, where some rows cannot be used. The others
         can be read without them: ``read(frame.drop(index=list(error.reasons)))``.
@@ -1011,11 +1011,11 @@ class InputTable:
         return self._reader.convert(frame, where), ids
 
     def find_unseen(self, X: FeaturesLike) -> dict[str, str]:
-        """Return a sentence for each category most of whose values training did not have."""
+        """Warning for each category most of whose values training did not have."""
         return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
 
     def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
-        """Return what is left out of answers that are votes."""
+        """Counts of answers that are left out."""
         is_said = isinstance(self._reader, PredictionColumns)
         return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
 
@@ -1030,7 +1030,7 @@ class _TextColumn:
         self._id_column = id_column
 
     def convert(self, frame: pd.DataFrame, where: str) -> Any:
-        """Return the texts, with the index of the rows."""
+        """Texts with the index of the rows."""
         import pandas as pd
 
         names = [name for name in frame.columns if name != self._id_column]
@@ -1065,7 +1065,7 @@ class _NumberColumns:
         self._columns.roles_ = [ColumnRole.of(name, "number") for name in self.columns_read]
 
     def convert(self, frame: pd.DataFrame, where: str) -> Any:
-        """Return the numbers, a DataFrame if the model knows names."""
+        """Numbers, a DataFrame if the model knows names."""
         numbers = frame
         if self.columns_read:
             numbers = self._columns.convert(frame, where)
@@ -1083,7 +1083,7 @@ class _NumberColumns:
 
 
 def _find_reader(model: AccuracyAwareClassifier, id_column: str | None) -> Any:
-    """Return what knows the columns of a model: its first step, or what follows from its names."""
+    """Reader of the columns of a model: its first step, or one made from its feature names."""
     first = first_step(model.estimator_)
     if isinstance(first, (TableColumns, PredictionColumns)):
         return first

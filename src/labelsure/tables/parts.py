@@ -45,7 +45,7 @@ class ScoredParts(PartStore):
         self.keeps_parts = keeps_parts
 
     def find_change(self, manifest: Mapping[str, object]) -> str | None:
-        """Return the settings that differ from those of the parts here; None without parts."""
+        """Settings that differ from those of the parts here; None without parts."""
         try:
             before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
         except (OSError, ValueError):
@@ -136,7 +136,7 @@ and take full-width and small forms of the operators."""
 
 
 def check_suffix(suffix: str) -> str:
-    """Return the suffix of an output file if it is one that can be written."""
+    """Suffix of an output file in small letters. Raises InputError for another format."""
     if suffix.lower() not in FORMATS:
         raise unknown_name("format of predictions", suffix, FORMATS)
     return suffix.lower()
@@ -190,7 +190,7 @@ def _write_groups(tables: Iterable[pa.Table], file: IO[bytes]) -> None:
 
 
 def _as_text(table: pa.Table, sep: str, spreadsheet_safe: bool) -> pa.Table:
-    """Return a table as CSV can hold it: names of labels in one text, formulas as text."""
+    """Table for CSV: label names joined to one text, formulas escaped."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

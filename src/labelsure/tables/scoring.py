@@ -23,6 +23,7 @@ from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime import storage
 from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.limits import MORE_MEMORY, is_out_of_memory
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
 from labelsure._runtime.runs import FinishedOutput, PartStore, make_key
 from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject
@@ -100,7 +101,7 @@ class ModelFile:
 
     @classmethod
     def pack(cls, model: AnyPath | AccuracyAwareClassifier) -> ModelFile:
-        """Return a model or its file in a form that can be sent to any machine."""
+        """Model with its bytes, which can be sent to any machine."""
         if isinstance(model, (str, PathLike)):
             return cls.find(model, packed=True)
         with TemporaryDirectory() as folder:
@@ -108,7 +109,7 @@ class ModelFile:
             return cls.find(Path(folder) / "model.labelsure", packed=True)
 
     def load(self) -> AccuracyAwareClassifier:
-        """Return the model, if the file still is what it was."""
+        """The model. Raises DataError if its file has changed."""
         key = self.checksum, self.trust
         if key not in _LOADED:
             model = self._read()
@@ -162,7 +163,7 @@ def score_frame(
     probabilities: bool | None = None,
     open_cost: float | None = None,
 ) -> Any:
-    """Return the predictions for some rows and their estimated accuracy, as a table of one kind.
+    """Predictions and estimated accuracies of the rows of a table.
 
     What a row gets does not depend on the other rows, up to rounding: any engine that maps a
     function over parts of a table can call it. The columns are known beforehand, by `score_schema`.
@@ -227,7 +228,7 @@ def score_frame(
 def score_schema(
     model: AnyPath | AccuracyAwareClassifier, frame: Any = None, **settings: Any
 ) -> pa.Schema:
-    """Return the columns and types of what `score_frame` returns, as an Arrow schema.
+    """Columns and types of the result of `score_frame`, as an Arrow schema.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ def score_dask(
     model: AnyPath | AccuracyAwareClassifier,
     **settings: Any,
 ) -> Any:
-    """Return the predictions for a Dask DataFrame as a Dask DataFrame: `score_frame`, lazily.
+    """Predictions for a Dask DataFrame as a Dask DataFrame: `score_frame`, lazily.
 
     The model travels in a task of its own, which is computed again where its worker dies. Each
     worker loads it once. Only the workers read the data and write what comes of it.
@@ -302,7 +303,7 @@ def _load_model(model: AnyPath | AccuracyAwareClassifier) -> AccuracyAwareClassi
 
 
 def _to_pandas(frame: Any) -> pd.DataFrame:
-    """Return a table of any kind as a DataFrame whose types do not depend on the values."""
+    """Table of any kind as a DataFrame whose types do not depend on the values."""
     import pandas as pd
     import pyarrow as pa
 
@@ -321,7 +322,7 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
 
 
 def _empty_table(schema: pa.Schema) -> pd.DataFrame:
-    """Return a table without rows whose types do not depend on values."""
+    """Table without rows whose types do not depend on values."""
     import pandas as pd
 
     nullable = {"bool": pd.BooleanDtype(), "int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
@@ -339,7 +340,7 @@ class FrameScorer:
         self._has_fingerprints = settings.fingerprints
 
     def make_schema(self, rows: pd.DataFrame | None) -> pa.Schema:
-        """Return the columns of the table for some rows, whose ids may be numbers or texts."""
+        """Schema of the table for some rows, whose ids may be numbers or texts."""
         import pandas as pd
         import pyarrow as pa
 
@@ -376,7 +377,7 @@ class FrameScorer:
     def score(
         self, rows: pd.DataFrame, X: FeaturesLike, ids: pd.Index | None
     ) -> tuple[pd.DataFrame, RowEstimates]:
-        """Return the table of some rows, which the model takes as X, and their estimates."""
+        """Table of predictions for rows, which the model takes as X, and their estimates."""
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
@@ -400,7 +401,7 @@ class FrameScorer:
 
 
 def draw_keys(source: str, rows: Any, seed: str = "") -> Floats:
-    """Return a random number in [0, 1) for each row of a file (SplitMix64).
+    """Random number in [0, 1) for each row of a file (SplitMix64).
 
     Rows with the smallest keys are a random sample, whoever reads them and in whatever order.
 
@@ -574,7 +575,7 @@ class FinishedParts:
     keeps_bad: bool
 
     def find(self, name: str) -> JsonObject | None:
-        """Return the notes of a finished part; None if there is none."""
+        """Notes of a finished part; None if there is none."""
         notes = None if self.store is None else self.store.find(name, self.key)
         return notes if notes is not None and (self.keeps_bad or not notes["bad"]) else None
 
@@ -660,7 +661,7 @@ Reasons = dict[str, dict[int, str]]
 
 
 def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = None) -> ReadRows:
-    """Return the rows of a chunk as the model takes them. Bad rows are refused, or put into `bad`.
+    """Rows of a chunk as the model takes them. Bad rows are refused, or put into `bad`.
 
     X is None where there is no other row.
     """
@@ -695,7 +696,7 @@ def read_files(files: FileRows, inputs: InputTable, bad: Reasons | None) -> Iter
 
 
 def plain_records(frame: pd.DataFrame) -> Any:
-    """Return rows as JSON can hold them, infinite numbers as text."""
+    """Rows as plain values for JSON, infinite numbers as text."""
     columns = {
         name: column.astype(object).where(~np.isinf(column), column.astype(str))
         if column.dtype.kind == "f"
@@ -739,6 +740,8 @@ def score_chunk(
         except LabelsureError:
             raise
         except Exception as error:  # of whatever model is inside
+            if is_out_of_memory(error):
+                raise InputError(MORE_MEMORY) from error
             rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {chunk.where}"
             reason = f"{type(error).__name__}: {storage.first_line(error)}"
             raise DataError(f"The model could not score {rows} ({reason}).") from error
@@ -767,7 +770,7 @@ def score_chunk(
 
 
 def _pack(compared: ComparedRows) -> list[object]:
-    """Return what a shift test compares as text: numbers in JSON would take twice the time."""
+    """Compared rows as text in base64: numbers in JSON would take twice the time."""
     values = compared.view.to_numpy(np.float32), np.asarray(compared.keys, np.float64)
     return [list(compared.view), *(b64encode(part.tobytes()).decode() for part in values)]
 
@@ -1035,7 +1038,7 @@ def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: JsonO
 
 
 def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:
-    """Return the suffix of the file to write; "" for a folder of parts."""
+    """Suffix of the file to write; "" for a folder of parts."""
     suffix = Path(storage.without_options(path)).suffix
     if is_piped:
         return check_suffix(suffix or STREAM_SUFFIX)
@@ -1065,7 +1068,7 @@ def _check_text(
 
 
 def check_bad_rows(path: Path) -> Path:
-    """Return the file for bad rows if its name says JSONL."""
+    """File for bad rows. Raises InputError unless its name ends in .jsonl."""
     if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
@@ -1074,7 +1077,7 @@ def check_bad_rows(path: Path) -> Path:
 
 
 def _draw_audit(notes: JsonObject, n_rows: int, seed: int) -> Floats:
-    """Return the keys of random rows of all parts, each with the same probability."""
+    """Sorted keys of a random sample of the rows of all parts."""
     smallest = np.empty(0)
     for part in notes.values():
         rows = np.arange(part["first_row"], part["first_row"] + part["n_rows"] + len(part["bad"]))
@@ -1089,7 +1092,7 @@ def _audit_seed(seed: int) -> str:
 
 
 def _mark_audit(table: pa.Table, file: str, audited: Floats, seed: int) -> pa.Table:
-    """Return a part with the column that says which rows are audited."""
+    """Part with the column "audit"."""
     import pyarrow as pa
 
     place = table.schema.get_field_index("row") + 1

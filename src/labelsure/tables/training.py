@@ -119,7 +119,7 @@ class DescribedFile:
     card: ModelCard | None
 
     def to_dict(self) -> JsonObject:
-        """Return it as plain values."""
+        """Plain values for JSON."""
         card = None if self.card is None else self.card.to_dict()
         return {**vars(self), "card": card}
 
@@ -137,7 +137,7 @@ class DescribedFile:
 
 
 def describe_file(path: AnyPath) -> DescribedFile:
-    """Return what a saved model says of itself; nothing in it is imported or built.
+    """Description of a saved model; nothing in the file is imported or built.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def train_model(
 
 
 def _count_learners(classifier: str, n_labels: int, cv: Any) -> int | None:
-    """Return the number of base learners to fit; None for other splits than shares and folds."""
+    """Number of base learners to fit; None for other splits than shares and folds."""
     if not isinstance(cv, Real):
         return None
     n_fits = int(cv) + 1 if isinstance(cv, Integral) else 1
@@ -262,7 +262,7 @@ def _count_learners(classifier: str, n_labels: int, cv: Any) -> int | None:
 
 
 def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, str]:
-    """Return a table and what messages call it: the name of its first file, or `otherwise`."""
+    """Table and its name in messages: that of its first file, or `otherwise`."""
     if hasattr(table, "iloc"):
         return table, otherwise
     given = [table] if isinstance(table, (str, PathLike)) else list(table)

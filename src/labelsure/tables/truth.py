@@ -29,7 +29,7 @@ ROW, FILE, ID = "row", "file", "id"
 
 
 def shared_id(name: str | None, *columns: Iterable[object]) -> str | None:
-    """Return a column that names rows, where nobody says which, if all tables have it."""
+    """Default column of ids, if all tables have it."""
     return name if all(name in of for of in columns) else None
 
 
@@ -118,7 +118,7 @@ class TrueLabels:
         return replace(found, files=files)
 
     def find(self, names: pd.Index, source: str = "") -> tuple[Indices, Indices]:
-        """Return the entries that rows of a file have, by the names of these, and their places."""
+        """Entries of the truth for rows of a file, and the positions of these rows."""
         assert self.names is not None  # rows are named
         own = np.flatnonzero(
             [file in ("", source) for file in self.files or [""] * len(self.names)]
@@ -151,7 +151,7 @@ class TrueLabels:
                 )
 
     def locate(self, frame: pd.DataFrame, where: str) -> tuple[Indices, Indices]:
-        """Return the entries that rows of a table have, all of them, and the places of the rows."""
+        """Entries of the truth for rows of a table, and the positions of these rows."""
         if self.names is None:
             if len(frame) != self.labelsets.shape[0]:
                 raise InputError(
@@ -167,7 +167,7 @@ class TrueLabels:
         return entries, places
 
     def join(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Return the rows of a table that have a truth, in its order."""
+        """Rows of a table whose truth is known, in the order of the truth."""
         entries, places = self.locate(frame, where)
         return frame.iloc[places[np.argsort(entries)]].reset_index(drop=True)
 
@@ -184,7 +184,7 @@ def read_truth(
     id_column: str | None = None,
     sparse: bool = False,
 ) -> TrueLabels:
-    """Return the truth in a table.
+    """Truth in a table.
 
     Its labels are `labels`, or must be those of the predictions (none of which may have a name),
     or follow from the truth.
@@ -242,7 +242,7 @@ def read_truth(
 
 
 def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return the files of the input for their names in the truth."""
+    """File of the input for each row of the truth."""
     known = list(dict.fromkeys(sources))
     if FILE not in frame.columns:
         if len(known) > 1:
@@ -277,7 +277,7 @@ def _read_fingerprints(frame: pd.DataFrame, where: str) -> tuple[str, ...]:
 
 
 def _find_file(name: str, sources: list[str]) -> list[str]:
-    """Return the files that a name means: by its end, or below a folder that was renamed."""
+    """Files that a name may mean: by its end, or below a folder that was renamed."""
     parts = os.path.normpath(name).split("/")
     by_end, below = list[str](), list[str]()
     for source in sources:
@@ -291,7 +291,7 @@ def _find_file(name: str, sources: list[str]) -> list[str]:
 
 
 def _read_positions(column: Column, where: str) -> pd.Index:
-    """Return positions in a file; rows of several files may have the same."""
+    """Positions in a file as text; rows of several files may have the same."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")

@@ -30,7 +30,7 @@ MAX_EXACT = 10**15
 
 
 def decode_bytes(content: bytes, what: str) -> str:
-    """Return text in UTF-8. Raises ValueError."""
+    """Text of bytes in UTF-8. Raises ValueError."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -41,7 +41,7 @@ def decode_bytes(content: bytes, what: str) -> str:
 
 
 def decode_table(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
-    """Return an Arrow table with text in place of bytes, and the reasons of rows without it."""
+    """Table without the rows whose bytes are no text, and why these are left out, by position."""
     import pyarrow as pa
 
     reasons: dict[int, str] = {}
@@ -77,7 +77,7 @@ def _decode_cells(column: Any, what: str, reasons: dict[int, str]) -> list[Any]:
 
 
 def _text_type(kind: pa.DataType) -> pa.DataType:
-    """Return an Arrow type with text in place of bytes, in lists as well."""
+    """Arrow type with text in place of bytes, in lists as well."""
     import pyarrow as pa
 
     is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
@@ -93,7 +93,7 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
 
 
 def find_missing(column: Column) -> Mask:
-    """Return which values are missing, by a text that says so among others."""
+    """Mask of missing values, texts such as "NA" among them."""
     import pandas as pd
 
     absent: Mask = column.isna().to_numpy(dtype=bool)
@@ -104,7 +104,7 @@ def find_missing(column: Column) -> Mask:
 
 
 def spell(value: object) -> str:
-    r"""Return a value as text, a number in its shortest form. Raises ValueError.
+    r"""Value as text, a number in its shortest form. Raises ValueError.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def spell_ids(column: Column) -> tuple[Column, dict[int, str]]:
 
 
 def spell_number(text: str) -> str:
-    """Return a text that is a number in the shortest form, other text as it is.
+    """Text of a number in its shortest form; other text as it is.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Texts:
 
 
 def read_texts(column: Column) -> Texts:
-    """Return the values of a column as text."""
+    """Values of a column as text."""
     missing, reasons = find_missing(column), dict[int, str]()
     is_typed = isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
     # NumPy's own floats: a float32 spells 0.1, which as a float64 has other digits.
@@ -204,7 +204,7 @@ def read_texts(column: Column) -> Texts:
 
 
 def read_numbers(column: Column) -> tuple[Floats, Mask]:
-    """Return the values as floats, NaN where they are missing, and which are no finite numbers."""
+    """Values as floats, NaN where missing, and a mask of those that are no finite numbers."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
