@@ -1,8 +1,8 @@
-"""What runs leave behind: finished files, and folders that one run at a time may write to.
+"""Outputs of runs: finished files, and folders that one run at a time may write to.
 
 A file is finished if its record has the key of all that it was made from, and if the file is as it
 was when that was recorded. A Parquet part carries its record in its footer; any other output has
-one beside it. Whatever else is there, such as the file of a killed run, is made again.
+one beside it. Any other file, such as that of a killed run, is made again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class FinishedOutput:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the file is there and as it was noted, made from the same."""
+        """Whether the file exists, is unchanged, and was made from the same."""
         return self._read_record()[0] == self._key
 
     def note(self, notes: Mapping[str, object]) -> None:

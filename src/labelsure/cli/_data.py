@@ -111,7 +111,7 @@ def _as_text(value: object) -> str:
 
 @app.command(cls=Command, rich_help_panel=TRY)
 def demo(as_json: opt.AsJson = False) -> None:
-    """Predict traits of handwritten digits, and say which predictions to trust.
+    """Predict traits of handwritten digits, and show which predictions to trust.
 
     [bold]Example[/bold]
 

@@ -380,7 +380,7 @@ def arguments(context: typer.Context, *functions: Callable[..., Any], **own: Any
 
 
 PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
-"""Options that do not change what a command writes."""
+"""Options that do not change the output of a command."""
 
 
 def output_of(context: typer.Context, inputs: Iterable[AnyPath]) -> FinishedOutput:

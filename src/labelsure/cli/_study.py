@@ -148,7 +148,7 @@ def report(
     as_json: opt.AsJson = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Write one HTML file that shows what a study found.
+    """Write one HTML file with the results of a study.
 
     [bold]Example[/bold]
 

@@ -43,12 +43,12 @@ _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
 MAX_DIGITS = 10  # of the place of a column
 NUMERIC, TEXT, NOMINAL = "numeric", "text", "nominal"
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-"""What stands for other characters behind a backslash; all else stands for itself."""
+"""Characters that escapes stand for; any other escaped character is itself."""
 
 
 @dataclass
 class Attribute:
-    """One declared column, and its values as they stand in the file.
+    """A declared column, and its values as written in the file.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Attribute:
         The values in the file and their rows. In sparse files other rows have 0, or the first of
         the nominal values.
     numbers, is_bad
-        What the tokens say, as numbers or as positions in `values`, and which are neither.
+        Tokens as numbers or positions in `values`, and a mask of those that are neither.
     """
 
     name: str

@@ -197,7 +197,7 @@ _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True)
 class AssignedColumns:
-    """The names of the columns of one file, by what they are.
+    """Names of the columns of one file, by their use.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class AssignedColumns:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns are what, as the user says it, before a file is seen.
+    """Choice of label, index and dropped columns, before a file is read.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class ColumnChoice:
     drop
         Names or patterns of columns that are left out.
     sep
-        What stands between the names in a column of label names.
+        Separator of names in a column of label names.
     """
 
     labels: LabelChoice | Path | None = None

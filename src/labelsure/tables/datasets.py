@@ -97,7 +97,7 @@ class Dataset:
     feature_names
         One for each feature; by default the columns of `X`, or x0, x1, ...
     name
-        What the data set is called.
+        Name of the data set.
     source
         Where it comes from, for people.
     checksum
@@ -289,7 +289,7 @@ def split_dataset(
 
     See Also
     --------
-    Dataset : What is split.
+    Dataset : The class of both parts.
     load_dataset : Load a built-in data set by name.
 
     Examples
@@ -487,7 +487,7 @@ def read_dataset(
         Columns that are left out: names or patterns (a list, or one string with commas). Numbers
         and patterns in `labels` do not count them, nor the column of `index`.
     sep
-        What stands between the names in a column of label names, e.g. ``";"``.
+        Separator of names in a column of label names, e.g. ``";"``.
     encoding
         Encoding of a text file, such as "latin-1"; None: UTF-8.
 
@@ -635,10 +635,10 @@ has a straight base and five a straight top; the stem of nine is a curve.
 MAX_DEPENDENCE = 100
 BYTES_OF_LABEL = 1024
 BYTES_OF_CONDITIONALS = 64
-"""Of the true distribution: what it notes of a label, and of a label of an instance."""
+"""Bytes of the true distribution for a label, and for a label of an instance."""
 
 SIGNAL = 3.0
-"""The standard deviation of what the features add to a logit when there is no noise."""
+"""Standard deviation of the features' part of a logit without noise."""
 
 
 def load_digits() -> Dataset:
@@ -810,15 +810,15 @@ class NamedDataset:
     Parameters
     ----------
     name
-        What `load_dataset` calls it.
+        Name for `load_dataset`.
     domain
-        What the instances are.
+        Kind of instances.
     n_samples, n_labels, n_features
-        Its size, None where nobody has counted.
+        Its size; None if unknown.
     openml_id
         Its number on OpenML, None where it is not there.
     embedded
-        What makes it from installed packages, None where it must come from elsewhere.
+        Function that makes it from installed packages; None if it must come from elsewhere.
     """
 
     name: str
@@ -900,7 +900,7 @@ def load_dataset(
     """Load a data set by its name.
 
     It is taken from the first of these that has it: `data_dir`; the folder in the environment
-    variable LABELSURE_DATA; installed packages; OpenML. What OpenML answers is kept in
+    variable LABELSURE_DATA; installed packages; OpenML. Data from OpenML is cached in
     scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once; nominal columns
     that name its rows are left out.
 

@@ -15,7 +15,7 @@ UNITS = ("s", "ms", "us", "ns")
 
 
 def read_dates(column: Any, time_format: str | None = None) -> tuple[Any, dict[int, str]]:
-    """Read the dates of a column, and say by row why others cannot be read.
+    """Dates of a column, and the reasons of rows without one.
 
     Parameters
     ----------

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure import __version__
-from labelsure._runtime import storage
-from labelsure._runtime.runs import FinishedOutput
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Floats, Indices, Mask
+from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure.errors import (
     DataError,
     InputError,
@@ -42,18 +37,16 @@ from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
 from labelsure.tables.scoring import (
+    BadRows,
     FileRows,
+    FrameScorer,
     ModelFile,
     Progress,
     ReadRows,
-    Reasons,
-    check_bad_rows,
-    draw_keys,
+    ScoreSettings,
     read_files,
     read_rows,
     refuse_failure,
-    score_files,
-    write_bad_rows,
 )
 from labelsure.tables.truth import ID, TrueLabels
 
@@ -103,7 +96,7 @@ class RowSums:
     Parameters
     ----------
     summary
-        Sums, and what the shift test compares of at most 2,000 random rows.
+        Sums, and at most 2,000 random rows for the shift test.
     labelled
         Rows whose truth is known; None if there are none.
     """
@@ -232,7 +225,7 @@ def sum_files(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> FileSums:
-    """Read files in parts that fit into memory, and sum up what `FileSums.estimate` needs.
+    """Read files in parts that fit into memory, and add up the sums for `FileSums.estimate`.
 
     Parameters
     ----------
@@ -254,7 +247,7 @@ def sum_files(
     id_column
         Column that names the rows of inputs and truth; without it `row` and `file` do.
     label_column, sep
-        Column of label names in the truth, and what separates the names.
+        Column of label names in the truth, and the separator of names.
     csv_sep, encoding
         Delimiter of CSV files; None finds it. Encoding of text files; UTF-8 by default.
     n_jobs, scheduler
@@ -278,7 +271,7 @@ def sum_files(
     check_shift(shift)
     inputs = list_inputs(inputs)
     text = TextFormat(csv_sep, encoding)
-    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
+    bad = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
     rows = FileRows.open(
         model,
         inputs,
@@ -299,7 +292,7 @@ def sum_files(
     found = {}
     for name, sums, _ in rows.map(
         sum_chunk,
-        *(known, metric, aside is not None),
+        *(known, metric, bad.sets_aside),
         n_jobs=n_jobs,
         scheduler=scheduler,
         progress=progress,
@@ -308,14 +301,13 @@ def sum_files(
         found[name] = sums
     if not found:
         raise DataError("The input must have at least one row, it has none.")
-    bad: Reasons = {}
     files: dict[str, RowSums] = {}
     for chunk in (found[name] for name in sorted(found)):  # whatever finished first
-        bad.setdefault(chunk.source, {}).update(chunk.bad)
+        bad.add(chunk.source, chunk.bad.items())
         if chunk.sums is not None:
             source = chunk.source if by_file else ""
             files[source] = files[source] + chunk.sums if source in files else chunk.sums
-    n_bad = 0 if aside is None else write_bad_rows(aside, rows.files, bad)
+    n_bad = bad.write(rows.files)
     if not files:
         raise DataError("The input must have at least one row that can be used, none can.")
     whole = reduce(add, files.values())
@@ -329,20 +321,6 @@ def sum_files(
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
     """Inputs as a list."""
     return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-
-
-def open_bad_rows(
-    path: AnyPath | None, model: AnyPath, inputs: list[AnyPath], *, overwrite: bool
-) -> FinishedOutput | None:
-    """Check the file for bad rows before anything is computed; None without one."""
-    if path is None:
-        return None
-    place = check_bad_rows(storage.expand_path(path))
-    storage.check_output_file(place, [model, *inputs])
-    state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
-    output = FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
-    output.find(overwrite=overwrite)
-    return output
 
 
 def check_shift(shift: str) -> None:
@@ -438,9 +416,11 @@ def report_files(
 ) -> Page:
     """Page on a saved model, and on its predictions for the rows of files.
 
-    Estimates of all rows are those that `score_files` wrote, or would write; what else the page
+    Estimates of all rows are those that `score_files` wrote, or would write; the rest of the page
     shows is computed for at most 2,000 rows that chance has chosen.
     """
+    import pandas as pd
+
     from labelsure.model._model_report import make_model_report
 
     text = TextFormat(csv_sep, encoding)
@@ -466,118 +446,103 @@ def report_files(
                 "`truth` must come without `scored`: a page with actual accuracies scores its rows "
                 "again. Leave out `scored`."
             )
-    aside = open_bad_rows(bad_rows, model, paths, overwrite=overwrite)
+    # Rows that `score` set aside are not in its output.
+    skips = scored is not None
+    bad = BadRows.open(bad_rows, model, paths, overwrite=overwrite, skips=skips)
     shown = [*show, *([id_column or ID] if truth is not None else [])]
     rows = FileRows.open(model, paths, id_column=id_column, columns=shown, text=text, trust=trust)
     fitted = rows.model
-    # Rows that `score` set aside are not in its output.
-    bad: Reasons | None = None if aside is None and scored is None else {}
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         frame, _ = read_frame(rows, InputTable(fitted, id_column), bad)
         where = show_name(paths[0])
         known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
         batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
-        if aside is not None:
-            write_bad_rows(aside, rows.files, bad or {})
+        bad.write(rows.files)
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
-    sampled, n_rows = _sample(rows, bad)
-    batches, places = _predict_sample(fitted, sampled, id_column, show, bad)
+    task = ScoreSettings(id_column, top=0, probabilities=False), not skips, bad.sets_aside
+    results = rows.map(report_chunk, *task, n_jobs=n_jobs, ordered=True, progress=progress)
+    sampled, tables, n_rows = list[tuple[int, ReadRows]](), list[pd.DataFrame](), 0
+    for _, found, _ in results:
+        refuse_failure(found, rows.files)
+        bad.add(found.sample.source, found.bad.items())
+        sampled.append((n_rows - found.sample.chunk.first_row, found.sample))
+        tables += [] if found.scored is None else [found.scored]
+        n_rows += found.sample.chunk.n_rows
+        sampled = _keep_smallest(sampled)
+    if not n_rows:
+        raise DataError("The input must have at least one row, it has none.")
+    batches, places = _predict_sample(fitted, sampled, show)
     table = None
     if scored is not None:
         table = _read_scored(scored, sep, TextFormat(csv_sep))
-    elif n_rows > MAX_ROWS:
-        with TemporaryDirectory() as folder:
-            out = Path(folder) / "scored"
-            lean: Any = {"top": 0, "probabilities": False, "id_column": id_column}
-            found_bad = None if aside is None else Path(folder) / "bad.jsonl"
-            score_files(
-                model,
-                paths,
-                out,
-                csv_sep=csv_sep,
-                encoding=encoding,
-                n_jobs=n_jobs,
-                trust=trust,
-                progress=progress,
-                bad_rows=found_bad,
-                **lean,
-            )
-            if found_bad is not None and bad is not None:
-                for line in found_bad.read_text("utf-8").splitlines():
-                    one = json.loads(line)
-                    bad.setdefault(one["file"], {})[one["row"]] = one["reason"]
-            table = _read_scored(out, None, TextFormat())
-    if table is not None:
         _check_scored(fitted, table, batches, places, scored)
-    if aside is not None:
-        write_bad_rows(aside, rows.files, bad or {})
+    elif n_rows > MAX_ROWS:
+        table = pd.concat(tables)
+    bad.write(rows.files)
     return make_model_report(fitted.fitted_, batches, title, open_cost, scored=table)
 
 
 @dataclass(frozen=True)
-class SampledRows:
-    """Random rows of a chunk, whose position among all rows is that in their file plus `offset`."""
+class ReportRows:
+    """Rows of a chunk for a page.
 
-    chunk: Chunk
-    rows: pd.DataFrame
-    keys: Floats
-    offset: int
+    Parameters
+    ----------
+    sample
+        At most 2,000 random rows.
+    scored
+        Estimates, predictions and reasons of all rows, by file and row; None if not wanted.
+    bad
+        Why rows cannot be used.
+    """
 
-    def keep(self, is_kept: Mask) -> SampledRows:
-        """Some of the rows."""
-        return replace(self, rows=self.rows[is_kept], keys=self.keys[is_kept])
+    sample: ReadRows
+    scored: pd.DataFrame | None
+    bad: dict[int, str]
 
 
-def _sample(files: FileRows, bad: Reasons | None) -> tuple[list[SampledRows], int]:
-    """At most 2,000 random rows of files by chunk, and the number of all rows."""
-    sampled, n_rows = list[SampledRows](), 0
-    for _, chunk in files.read():
-        rows, reasons = chunk.read()
-        if reasons and bad is None:
-            refuse_failure(RowsError(reasons, chunk.where), [chunk.file])
-        if reasons and bad is not None:
-            bad.setdefault(chunk.file.source, {}).update(reasons)
-        keys, light = draw_keys(chunk.file.source, rows.index), replace(chunk, content=None)
-        sampled.append(SampledRows(light, rows, keys, n_rows - chunk.first_row))
-        n_rows += chunk.n_rows
-        all_keys = np.concatenate([some.keys for some in sampled])
-        if len(all_keys) > MAX_ROWS:
-            largest = np.partition(all_keys, MAX_ROWS - 1)[MAX_ROWS - 1]
-            sampled = [some.keep(some.keys <= largest) for some in sampled]
-    if not n_rows:
-        raise DataError("The input must have at least one row, it has none.")
-    return [some for some in sampled if len(some.rows)], n_rows
+def report_chunk(
+    model: AccuracyAwareClassifier,
+    chunk: Chunk,
+    name: str,
+    settings: ScoreSettings,
+    scores: bool,
+    sets_aside: bool,
+) -> ReportRows:
+    """Rows of a chunk for a page; all are scored if `scores`."""
+    import pandas as pd
+
+    scorer, bad = FrameScorer(model, settings), dict[int, str]()
+    some, table = read_rows(scorer.inputs, chunk, bad if sets_aside else None), None
+    if scores and some.X is not None:
+        names = pd.MultiIndex.from_product([[some.source], some.rows.index])
+        table = scorer.score_rows(some)[0][[ESTIMATED, PREDICTED, REASON]].set_axis(names)
+    ((_, sample),) = _keep_smallest([(0, some)])
+    return ReportRows(sample, table, bad)
+
+
+def _keep_smallest(parts: list[tuple[int, ReadRows]]) -> list[tuple[int, ReadRows]]:
+    """Rows with the 2,000 smallest keys, a random sample of all."""
+    keys = np.concatenate([some.keys for _, some in parts])
+    largest = np.partition(keys, MAX_ROWS - 1)[MAX_ROWS - 1] if len(keys) > MAX_ROWS else 1.0
+    return [(offset, some.take(some.keys <= largest)) for offset, some in parts]
 
 
 def _predict_sample(
-    model: AccuracyAwareClassifier,
-    sampled: list[SampledRows],
-    id_column: str | None,
-    show: Sequence[str],
-    bad: Reasons | None,
+    model: AccuracyAwareClassifier, sampled: list[tuple[int, ReadRows]], show: Sequence[str]
 ) -> tuple[list[PageBatch], list[tuple[str, int]]]:
     """Predictions for sampled rows, and file and position of each."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    batches, places, inputs = [], list[tuple[str, int]](), InputTable(model, id_column)
-    for some in sampled:
-        rows = some.rows
-        try:
-            X, ids = inputs.read(rows, some.chunk.where)
-        except RowsError as error:
-            if bad is None:
-                raise
-            reasons = {int(row): reason for row, reason in error.reasons.items()}
-            bad.setdefault(some.chunk.file.source, {}).update(reasons)
-            rows = rows.drop(index=list(reasons))
-            if not len(rows):
-                continue
-            X, ids = inputs.read(rows, some.chunk.where)
-        names = rows.index + some.offset if ids is None else ids
-        found = model.fitted_.predictor.predict(X).with_index(names)
-        batches.append(PageBatch(found, None, choose_columns(rows if show else X, show)))
-        places += [(some.chunk.file.source, int(row)) for row in rows.index]
+    batches, places = [], list[tuple[str, int]]()
+    for offset, some in sampled:
+        if len(some.rows):
+            names = some.rows.index + offset if some.ids is None else some.ids
+            found = model.fitted_.predictor.predict(some.X).with_index(names)
+            columns = choose_columns(some.rows if show else some.X, show)
+            batches.append(PageBatch(found, None, columns))
+            places += [(some.source, int(row)) for row in some.rows.index]
     return batches, places
 
 
@@ -694,11 +659,10 @@ def monitor_files(
             "leave both out: each file is then a chunk."
         )
     inputs, text = list_inputs(inputs), TextFormat(csv_sep, encoding)
-    aside = open_bad_rows(bad_rows, model, inputs, overwrite=overwrite)
+    bad = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
     dated = [] if time is None else [time]
     rows = FileRows.open(model, inputs, id_column=id_column, columns=dated, text=text, trust=trust)
     fitted, reader = rows.model, InputTable(rows.model, id_column)
-    bad: Reasons | None = None if aside is None else {}
     frame, places_of = read_frame(rows, reader, bad)
     if time is None:
         chunks = _cut_by_file([source for source, _ in places_of])
@@ -707,17 +671,14 @@ def monitor_files(
             raise InputError(f"`time` must name a column of the input, got {time!r}.")
         dates, reasons = read_dates(frame[time], time_format)
         undated = list(reasons)
-        if undated and bad is None:
-            (source, row), reason = places_of[undated[0]], reasons[undated[0]]
-            raise RowsError({row: reason}, repr(source))
-        if bad is not None:
-            for at in undated:
-                source, row = places_of[at]
-                bad.setdefault(source, {})[row] = reasons[at]
+        for at in undated:
+            source, row = places_of[at]
+            if not bad.sets_aside:
+                raise RowsError({row: reasons[at]}, repr(source))
+            bad.add(source, [(row, reasons[at])])
         frame = frame.drop(index=undated).reset_index(drop=True)
         chunks = _cut_by_calendar(dates.drop(index=undated), every or "W-MON")
-    if aside is not None:
-        write_bad_rows(aside, rows.files, bad or {})
+    bad.write(rows.files)
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
@@ -741,7 +702,7 @@ def monitor_files(
 
 
 def read_frame(
-    rows: FileRows, reader: InputTable, bad: Reasons | None
+    rows: FileRows, reader: InputTable, bad: BadRows
 ) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
     """All rows that a model can use, and file and position of each."""
     import pandas as pd

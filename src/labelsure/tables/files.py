@@ -271,7 +271,7 @@ def _rows_of_chunk(n_rows: int, bytes_of_row: float) -> int:
 
 @contextmanager
 def _reading(where: str, what: str = "readable") -> Iterator[None]:
-    """Say in a sentence that a file cannot be read, whatever library says so."""
+    """Raise DataError for any exception of another library that reads a file."""
     try:
         yield
     except LabelsureError:
@@ -313,7 +313,7 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
 
 
 def check_names(names: Sequence[str], where: str) -> list[str]:
-    """Names of columns. Raises an error if there are too many or one is there twice."""
+    """Names of columns. Raises an error if they are too many or not unique."""
     check_column_count(len(names), where)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -353,7 +353,7 @@ class TextStream:
     file
         To be read.
     end
-        What follows its last byte.
+        Bytes after its last one.
     """
 
     closed = False  # which Arrow asks for
@@ -466,7 +466,7 @@ class CsvFile:
     Parameters
     ----------
     sep
-        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        Field separator; "" for the first of comma, semicolon, tab and bar that the
         header has.
     """
 
@@ -723,7 +723,7 @@ def _parse_line(line: bytes) -> dict[str, object]:
 
 
 def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Object of JSON. Raises ValueError if a key is there twice."""
+    """Object of JSON. Raises ValueError for duplicate keys."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""Estimates of files that say whether they can be relied on, and the gate of a pipeline."""
+"""Estimates of files with their shift tests, and the gate of a pipeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileEstimate:
-    """Estimate of the rows of files, and what takes its place under a shift.
+    """Estimate of the rows of files, and the weighted one under a shift.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""`InputTable`: from rows of a file to what a model takes, and the names of the rows.
+"""`InputTable`: rows of a file as X of a model, and the names of the rows.
 
-What reads the columns is the first step of a model: `TableColumns` makes features of them, and
+The first step of a model reads the columns: `TableColumns` makes features of them, and
 `PredictionColumns` another system's predictions. Models that were made in Python know their columns
 by the names that they were fitted to.
 """
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # Columns as features
 
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
-"""As text files spell them, in small letters, and what they are as numbers."""
+"""Numbers of truth values, by their lower-case spelling in text files."""
 
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]{0,14}))\.0\Z")
 """How floats spell whole numbers; 007 and the version 1.10 are names."""
@@ -99,7 +99,7 @@ def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: s
 
 
 def raise_bad_rows(reasons: dict[Any, str], where: str) -> None:
-    """Raise an error that knows which rows cannot be used and why, if there are some."""
+    """Raise a RowsError with the reasons, if there are any."""
     if reasons:
         raise RowsError(reasons, where)
 
@@ -126,14 +126,14 @@ NOTES = {
     PROBABILITY: "what the other system says of the label",
     LEFT_OUT: "as asked for",
 }
-"""What is done to a column of each role."""
+"""Default note of each role."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 @dataclass(frozen=True)
 class ColumnRole:
-    """What one column is, and what is done to it.
+    """Role of one column, and how it is used.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class ColumnRole:
     role
         One of "number", "category", "text", "left out", "id", "label" and "probability".
     note
-        What is done, or why nothing is.
+        Use of the column, or why it has none.
     """
 
     name: str
@@ -274,17 +274,17 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     Parameters
     ----------
     roles
-        What each column is, as `infer_roles` returns it; None to infer it when fitting. Infer it
+        Roles of the columns, from `infer_roles`; None infers them when fitting. Infer them
         from the whole table where a part of it is fitted to, such as a fold.
 
     Attributes
     ----------
     roles_
-        What was done to each column.
+        Role of each column.
     n_features_in_, feature_names_in_
         How many columns features are made of, and their names.
     medians_
-        Of the numbers, which stand in for those that are missing.
+        Medians of number columns, which replace missing values.
     numeric_categories_
         The categories whose values were numbers by their type: text is compared by its number.
     transformer_
@@ -358,7 +358,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
         """Columns that features are made of, as numbers and texts.
 
-        What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
+        The result can be transformed in place of X. Raises a `RowsError` with all rows
         with a value that is no number.
 
         Parameters
@@ -366,7 +366,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         X
             A DataFrame.
         where
-            What it is, for messages.
+            Name of the table in messages.
         """
         import pandas as pd
 
@@ -414,7 +414,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         Parameters
         ----------
         typed
-            What `convert` returned.
+            Result of `convert`.
         """
         found = {}
         names = self._names_of(CATEGORY)
@@ -497,7 +497,7 @@ LAYOUTS = {
     ANSWERS: "a list of answers, each of which is a list of labels",
     LISTED: "a row of a sparse matrix, which lists some labels by number, with their scores",
 }
-"""What stands in a row."""
+"""Content of a row in each layout."""
 
 SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
 """Those in which rows may list some labels only."""
@@ -613,10 +613,10 @@ HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
 """Layouts that need the name of a column."""
 
 VOTES = "answers as zeros and ones"
-"""What `convert` calls the column of arrays that it makes of answers."""
+"""Name of the column of arrays that `convert` makes of answers."""
 
 LISTED_SCORES = "scores of the labels that are listed"
-"""What `convert` calls the column of cells that it makes of sparse rows."""
+"""Name of the column of cells that `convert` makes of sparse rows."""
 
 
 class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[misc]
@@ -629,7 +629,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     label_names
         The labels, in the order in which the model has them; how many, where they have no names.
     layout
-        How predictions stand in the table:
+        Layout of the predictions:
 
         - "columns": a column of scores for each label, of its name;
         - "positions": the same without names, as in an array; where a table has names, its columns
@@ -646,9 +646,9 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         Whether scores are logits. Otherwise they must lie in [0, 1].
     sparse
         Whether "cells" and "lists" list some labels only. The others have a probability near 0,
-        and what is returned is a sparse array of scores, as for "listed".
+        and the result is a sparse array of scores, as for "listed".
     unknown
-        What to do with names in answers that are no label: "refuse" the row, or "drop" them with a
+        Names in answers that are no label: "refuse" the row, or "drop" them with a
         warning that counts them.
 
     Attributes
@@ -734,7 +734,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     def convert(self, X: FeaturesLike, where: str = "the table") -> pd.DataFrame:
         """Scores with a column for each label, or one column of votes or listed scores.
 
-        What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
+        The result can be transformed in place of X. Raises a `RowsError` with all rows
         that cannot be read.
 
         Parameters
@@ -742,7 +742,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         X
             A DataFrame.
         where
-            What it is, for messages.
+            Name of the table in messages.
         """
         import pandas as pd
 
@@ -946,7 +946,7 @@ def _place_scores(pairs: list[tuple[str, object]], places: Mapping[str, int]) ->
 
 
 class InputTable:
-    """What a model needs of a table: which columns, and how rows become instances.
+    """Reader of the columns that a model needs.
 
     Parameters
     ----------

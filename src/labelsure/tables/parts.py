@@ -26,7 +26,7 @@ WORDS = {
     "inputs": "input files, their sizes or times",
     "settings": "settings",
 }
-"""What the entries of a manifest are, for messages."""
+"""Names of the entries of a manifest in messages."""
 
 
 class ScoredParts(PartStore):

@@ -26,7 +26,7 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.limits import MORE_MEMORY, is_out_of_memory
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
 from labelsure._runtime.runs import FinishedOutput, PartStore, make_key
-from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject, Mask
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._batch_summary import ComparedRows
@@ -165,7 +165,7 @@ def score_frame(
 ) -> Any:
     """Predictions and estimated accuracies of the rows of a table.
 
-    What a row gets does not depend on the other rows, up to rounding: any engine that maps a
+    The result of a row does not depend on other rows, up to rounding: any engine that maps a
     function over parts of a table can call it. The columns are known beforehand, by `score_schema`.
 
     Parameters
@@ -190,7 +190,7 @@ def score_frame(
 
     See Also
     --------
-    score_schema : The columns and types of what it returns.
+    score_schema : Columns and types of the result.
     score_dask : The same for a Dask DataFrame.
 
     Examples
@@ -262,7 +262,7 @@ def score_dask(
     """Predictions for a Dask DataFrame as a Dask DataFrame: `score_frame`, lazily.
 
     The model travels in a task of its own, which is computed again where its worker dies. Each
-    worker loads it once. Only the workers read the data and write what comes of it.
+    worker loads it once. Only the workers read the data and write the results.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def _empty_table(schema: pa.Schema) -> pd.DataFrame:
 
 
 class FrameScorer:
-    """A model, and what its table of predictions shows."""
+    """Model with the columns of its table of predictions."""
 
     def __init__(self, model: AccuracyAwareClassifier, settings: ScoreSettings) -> None:
         self.model, self.inputs = model, InputTable(model, settings.id_column)
@@ -396,6 +396,19 @@ class FrameScorer:
             table.insert(0, "id", pd.Series(names, rows.index, dtype=types["id"]))
         return table.astype(types), estimated
 
+    def score_rows(self, some: ReadRows) -> tuple[pd.DataFrame, RowEstimates]:
+        """Like `score`. Raises DataError that names the rows for any exception of the model."""
+        try:
+            return self.score(some.rows, some.X, some.ids)
+        except LabelsureError:
+            raise
+        except Exception as error:  # of whatever model is inside
+            if is_out_of_memory(error):
+                raise InputError(MORE_MEMORY) from error
+            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {some.chunk.where}"
+            reason = f"{type(error).__name__}: {storage.first_line(error)}"
+            raise DataError(f"The model could not score {rows} ({reason}).") from error
+
 
 # Rows of files
 
@@ -437,12 +450,12 @@ class Place:
 
 
 Found = tuple[str, int, Any, bool]
-"""Name of a part, its rows, what was found, and whether an earlier run had found it."""
+"""Name of a part, number of rows, result, and whether it is from an earlier run."""
 
 
 @dataclass(frozen=True)
 class FileRows:
-    """A saved model and the files whose rows it predicts: what commands map functions over.
+    """A saved model and the files whose rows it predicts, over which commands map functions.
 
     Parameters
     ----------
@@ -469,7 +482,7 @@ class FileRows:
         trust: Iterable[str] = (),
         packed: bool = False,
     ) -> FileRows:
-        """Load the model, so that what is wrong with it is said first, and list the files."""
+        """Load the model, whose errors come first, and list the files."""
         file = ModelFile.find(model, trust, packed=packed)
         fitted = file.load()
         wanted = InputTable(fitted, id_column).columns
@@ -597,7 +610,7 @@ def run_file(
 
 
 def run_chunk(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
-    """Call a function with the model in a worker; what goes wrong is returned, not raised."""
+    """Result of a function of the model, in a worker; errors are returned, not raised."""
     try:
         with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
@@ -616,7 +629,7 @@ def _failure(error: Exception) -> TaskFailure:
 
 
 def refuse_failure(found: object, files: Iterable[TableFile]) -> None:
-    """Raise what a chunk has met; the lines of bad rows are counted now."""
+    """Raise the failure of a chunk, with the lines of bad rows."""
     if isinstance(found, RowsError):
         reasons = found.reasons
         for file in files:
@@ -655,9 +668,80 @@ class ReadRows:
         """The random key of each row."""
         return draw_keys(self.source, self.rows.index)
 
+    def take(self, is_taken: Mask) -> ReadRows:
+        """Some of the rows, without the content of their chunk."""
+        X: Any = None if self.X is None else getattr(self.X, "iloc", self.X)
+        X = None if X is None else X[is_taken]
+        ids = None if self.ids is None else self.ids[is_taken]
+        return ReadRows(replace(self.chunk, content=None), self.rows[is_taken], X, ids)
 
-Reasons = dict[str, dict[int, str]]
-"""Why rows cannot be used, by file and position."""
+
+class BadRows:
+    """Rows that cannot be used, by file: set aside in a file, skipped, or refused.
+
+    Parameters
+    ----------
+    output
+        The file; None for none.
+    sets_aside
+        Whether they are left out; otherwise the first one is an error.
+    """
+
+    def __init__(self, output: FinishedOutput | None, *, sets_aside: bool) -> None:
+        self.sets_aside, self._output = sets_aside, output
+        self.reasons: dict[str, dict[int, str]] = {}
+
+    @classmethod
+    def open(
+        cls,
+        path: AnyPath | None,
+        model: AnyPath,
+        inputs: list[AnyPath],
+        *,
+        overwrite: bool,
+        skips: bool = False,
+    ) -> BadRows:
+        """Check the file for bad rows, if one is wanted, before anything is computed."""
+        if path is None:
+            return cls(None, sets_aside=skips)
+        place = check_bad_rows(storage.expand_path(path))
+        storage.check_output_file(place, [model, *inputs])
+        state = storage.describe_files([model, *(one for one in inputs if Path(one).exists())])
+        output = FinishedOutput(place, {"labelsure": __version__, "bad_rows_of": state})
+        output.find(overwrite=overwrite)
+        return cls(output, sets_aside=True)
+
+    def add(self, source: str, reasons: Iterable[tuple[int, str]]) -> None:
+        """Note bad rows of a file."""
+        self.reasons.setdefault(source, {}).update(reasons)
+
+    def write(self, files: Iterable[TableFile]) -> int:
+        """Write bad rows in the order of the input, if there is a file; their number."""
+        import pandas as pd
+
+        if self._output is None:
+            return 0
+        lines = list[str]()
+        for file in files:
+            reasons = self.reasons.get(file.source, {})
+            for row, line, values in find_rows(file, reasons):
+                plain = None if values is None else plain_records(pd.DataFrame([values]))[0]
+                reason = reasons[row].replace("{line}", str(line), 1)
+                found = {"file": file.source, "row": row, "line": line, "reason": reason}
+                lines.append(json.dumps({**found, "values": plain}, ensure_ascii=False) + "\n")
+        text = "".join(lines)
+        storage.write_output(self._output.path, lambda path: path.write_text(text, "utf-8"))
+        self._output.note({})
+        return len(lines)
+
+
+def check_bad_rows(path: Path) -> Path:
+    """File for bad rows. Raises InputError unless its name ends in .jsonl."""
+    if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
+        raise InputError(
+            f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
+        )
+    return path
 
 
 def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = None) -> ReadRows:
@@ -681,16 +765,15 @@ def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = Non
     return ReadRows(chunk, rows, X, ids)
 
 
-def read_files(files: FileRows, inputs: InputTable, bad: Reasons | None) -> Iterator[ReadRows]:
-    """Yield the rows of all files that can be used. Bad rows are refused, or put into `bad`."""
+def read_files(files: FileRows, inputs: InputTable, bad: BadRows) -> Iterator[ReadRows]:
+    """Yield the rows of all files that can be used. Raises the first bad row, or puts it aside."""
     for _, chunk in files.read():
-        own: dict[int, str] | None = None if bad is None else {}
+        own: dict[int, str] | None = {} if bad.sets_aside else None
         try:
             some = read_rows(inputs, chunk, own)
         except RowsError as error:
             refuse_failure(error, files.files)
-        if bad is not None and own:
-            bad.setdefault(chunk.file.source, {}).update(own)
+        bad.add(chunk.file.source, (own or {}).items())
         if some.X is not None:
             yield some
 
@@ -735,16 +818,7 @@ def score_chunk(
     schema = scorer.make_schema(some.rows)
     table = schema.empty_table()
     if len(some.rows):
-        try:
-            frame, found = scorer.score(some.rows, some.X, some.ids)
-        except LabelsureError:
-            raise
-        except Exception as error:  # of whatever model is inside
-            if is_out_of_memory(error):
-                raise InputError(MORE_MEMORY) from error
-            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {chunk.where}"
-            reason = f"{type(error).__name__}: {storage.first_line(error)}"
-            raise DataError(f"The model could not score {rows} ({reason}).") from error
+        frame, found = scorer.score_rows(some)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         if model.accuracy_estimator_.can_compare:
             compared = found.summarise(keys=some.keys).compared
@@ -785,12 +859,12 @@ def _unpack(names: list[str], values: str, keys: str) -> ComparedRows:
 # Runs
 
 STREAM_SUFFIX = ".csv"
-"""What a device or a pipe gets whose name has no suffix."""
+"""Suffix of devices and pipes without one."""
 
 
 @dataclass(frozen=True)
 class ScoreRun:
-    """What `score_files` has written.
+    """Summary of a run of `score_files`.
 
     Parameters
     ----------
@@ -947,10 +1021,10 @@ def score_files(
         if not notes:
             raise DataError("The input must have at least one row, it has none.")
         if set_aside is not None:
-            bad = dict[str, dict[int, str]]()
+            bad = BadRows(set_aside, sets_aside=True)
             for part in notes.values():
-                bad.setdefault(part["file"], {}).update(part["bad"])
-            write_bad_rows(set_aside, rows.files, bad)
+                bad.add(part["file"], part["bad"])
+            bad.write(rows.files)
         if not (n_rows := sum(part["n_rows"] for part in notes.values())):
             store.clear()
             raise DataError("The input must have at least one row that can be scored, none can.")
@@ -1067,15 +1141,6 @@ def _check_text(
         )
 
 
-def check_bad_rows(path: Path) -> Path:
-    """File for bad rows. Raises InputError unless its name ends in .jsonl."""
-    if path.suffix.lower() != ".jsonl" and not storage.is_stream(path):
-        raise InputError(
-            f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
-        )
-    return path
-
-
 def _draw_audit(notes: JsonObject, n_rows: int, seed: int) -> Floats:
     """Sorted keys of a random sample of the rows of all parts."""
     smallest = np.empty(0)
@@ -1104,24 +1169,6 @@ def _mark_audit(table: pa.Table, file: str, audited: Floats, seed: int) -> pa.Ta
 
 def _list_noted(notes: dict[str, JsonObject], name: str) -> list[Any]:
     return [part[name] for part in notes.values() if part[name]]
-
-
-def write_bad_rows(output: FinishedOutput, files: Iterable[TableFile], bad: Reasons) -> int:
-    """Write rows that were set aside, in the order of the input; return how many they are."""
-    import pandas as pd
-
-    lines = list[str]()
-    for file in files:
-        reasons = bad.get(file.source, {})
-        for row, line, values in find_rows(file, reasons):
-            plain = None if values is None else plain_records(pd.DataFrame([values]))[0]
-            reason = reasons[row].replace("{line}", str(line), 1)
-            found = {"file": file.source, "row": row, "line": line, "reason": reason}
-            lines.append(json.dumps({**found, "values": plain}, ensure_ascii=False) + "\n")
-    text = "".join(lines)
-    storage.write_output(output.path, lambda path: path.write_text(text, encoding="utf-8"))
-    output.note({})
-    return len(lines)
 
 
 def _warn_of_values(notes: dict[str, JsonObject]) -> None:

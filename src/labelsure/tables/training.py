@@ -93,7 +93,7 @@ LEARNERS_PER_LABEL = {"ecc": 10, "br": 1, "trellis": 1, "pcc": 1, "layer": 6}
 
 @dataclass(frozen=True)
 class DescribedFile:
-    """What stands in the first entry of a saved file.
+    """Description of a saved model.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class DescribedFile:
     label_names
         Of the model; None where it has none.
     versions
-        Of what wrote the file, by name.
+        Versions of the packages that wrote the file, by name.
     trust
         The types that have to be trusted to load it.
     card
@@ -302,7 +302,7 @@ def calibrate_model(
     `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`. Scores are of
     the `kind` "marginal" (None), "logit" or "logprob"; lists of answers are "votes". Names in
     answers that are no label of the truth are dropped with a warning, refused, or kept as further
-    labels, as `unknown` says.
+    labels, by `unknown`.
 
     Returns
     -------
@@ -389,7 +389,7 @@ def calibrate_model(
 def _check_all_listed(
     said: pd.DataFrame, layout: Layout, names: object, floor: float | None, where: str
 ) -> None:
-    """Refuse rows that list different labels, where nobody has said that they list some only."""
+    """Refuse rows that list different labels, unless `sparse` allows it."""
     if floor is not None:
         raise InputError(
             "`floor` must be None where rows list all labels. Leave it out, or pass `sparse` if "

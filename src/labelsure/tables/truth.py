@@ -49,7 +49,7 @@ class TrueLabels:
     id_column
         The column that names rows; None where they go by position.
     where
-        What the table is, for messages.
+        Name of the table in messages.
     files
         The file of each row; "" where ids name the rows.
     fingerprints
