@@ -218,7 +218,7 @@ def test_a_page_reads_what_score_wrote(many, monkeypatch, name):
     folder, expected = many
     model, new, out = folder / "m.labelsure", folder / "new.csv", folder / name
     score_files(model, new, out, n_jobs=1)
-    monkeypatch.setattr(estimates, "score_files", None)  # nothing is scored again
+    monkeypatch.setattr(estimates.FrameScorer, "score", None)  # nothing is scored again
     page = report_files(model, new, scored=out)
     assert_same_page(page.data, expected)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._runtime.arguments import read_choice
 from labelsure._runtime.storage import show_name
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure.errors import (
@@ -19,10 +19,10 @@ from labelsure.errors import (
     InputError,
     LabelsureError,
     RowsError,
-    unknown_name,
     warn,
 )
 from labelsure.estimation._batch_summary import BatchSummary
+from labelsure.estimation._estimator import SHIFTS, AccuracyEstimator
 from labelsure.estimation._label_estimates import (
     LABEL_METRICS,
     EntryCounts,
@@ -31,7 +31,7 @@ from labelsure.estimation._label_estimates import (
 from labelsure.estimation._shift import MAX_ROWS
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.tables.dates import read_dates
-from labelsure.tables.files import Chunk, TextFormat, read_table
+from labelsure.tables.files import Chunk, TextFormat, list_inputs, read_table
 from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.estimation._batch_summary import RowEstimates
-    from labelsure.estimation._estimator import AccuracyEstimator
     from labelsure.estimation.monitoring import MonitorResult
     from labelsure.labelsets.label_rules import LabelRules
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
@@ -268,7 +267,7 @@ def sum_files(
     --------
     score_files : Writes the prediction and estimated accuracy of each row.
     """
-    check_shift(shift)
+    read_choice(shift, "shift", SHIFTS)
     inputs = list_inputs(inputs)
     text = TextFormat(csv_sep, encoding)
     bad = BadRows.open(bad_rows, model, inputs, overwrite=overwrite)
@@ -316,19 +315,6 @@ def sum_files(
         known.check_found(entries)
     by_name = tuple(files.items()) if by_file else ()
     return FileSums(rows.model, metric, known is not None, whole, by_name, n_bad)
-
-
-def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
-    """Inputs as a list."""
-    return [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-
-
-def check_shift(shift: str) -> None:
-    """Refuse a way to meet a shift that is not known."""
-    from labelsure.estimation._estimator import SHIFTS
-
-    if shift not in SHIFTS:
-        raise unknown_name("shift", shift, SHIFTS)
 
 
 @dataclass(frozen=True)
@@ -665,7 +651,8 @@ def monitor_files(
     fitted, reader = rows.model, InputTable(rows.model, id_column)
     frame, places_of = read_frame(rows, reader, bad)
     if time is None:
-        chunks = _cut_by_file([source for source, _ in places_of])
+        by_file = frame.groupby([source for source, _ in places_of]).indices
+        chunks = {str(name): np.asarray(rows) for name, rows in by_file.items()}
     else:
         if time not in frame.columns:
             raise InputError(f"`time` must name a column of the input, got {time!r}.")
@@ -714,12 +701,6 @@ def read_frame(
     if not frames:
         raise DataError("The input must have at least one row that can be used, none can.")
     return pd.concat(frames, ignore_index=True), places
-
-
-def _cut_by_file(sources: list[str]) -> dict[str, Indices]:
-    """Rows of each file, in the order of their names."""
-    files = np.asarray(sources)
-    return {str(name): np.flatnonzero(files == name) for name in np.unique(files)}
 
 
 def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:

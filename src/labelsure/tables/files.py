@@ -1105,9 +1105,13 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
 
 
+def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
+    """One input or several as a list."""
+    return [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
+
+
 def _find_files(inputs: AnyPath | Iterable[AnyPath], text: TextFormat = UNKNOWN) -> list[TableFile]:
-    given = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
-    files = [file for one in given for file in _files_of(one)]
+    files = [file for one in list_inputs(inputs) for file in _files_of(one)]
     if not files:
         raise InputError("`inputs` must name at least one file or folder, got none.")
     seen: set[str] = set()

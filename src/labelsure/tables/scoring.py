@@ -45,6 +45,7 @@ from labelsure.tables.files import (
     arrow_to_frame,
     find_rows,
     list_files,
+    list_inputs,
     name_lines,
     read_chunks,
 )
@@ -334,10 +335,9 @@ class FrameScorer:
 
     def __init__(self, model: AccuracyAwareClassifier, settings: ScoreSettings) -> None:
         self.model, self.inputs = model, InputTable(model, settings.id_column)
-        self._top, self._open_cost = settings.top, settings.open_cost
         shows = settings.probabilities
-        self._shows = not self.inputs.is_sparse if shows is None else shows
-        self._has_fingerprints = settings.fingerprints
+        shows = not self.inputs.is_sparse if shows is None else shows
+        self._settings, self._shows = settings, shows
 
     def make_schema(self, rows: pd.DataFrame | None) -> pa.Schema:
         """Schema of the table for some rows, whose ids may be numbers or texts."""
@@ -353,7 +353,7 @@ class FrameScorer:
             ("accept", pa.bool_()),
             ("reason", pa.string()),
         ]
-        if self._has_fingerprints:
+        if self._settings.fingerprints:
             columns.insert(0, (FINGERPRINT, pa.string()))
         if rows is not None and self.inputs.id_column in rows.columns:
             kind, id_type = rows[self.inputs.id_column].dtype, pa.string()
@@ -365,9 +365,9 @@ class FrameScorer:
             columns.append(("own_predicted", names))
         if model.region is not None:
             columns += [("certain", names), ("possible", names)]
-        if self._open_cost is not None:
+        if self._settings.open_cost is not None:
             columns += [("decided", names), ("open", names)]
-        for i in range(1, 1 + check_shown(self._top, model.n_labels_)):
+        for i in range(1, 1 + check_shown(self._settings.top, model.n_labels_)):
             columns += [(f"top_{i}", names), (f"top_{i}_probability", number)]
         if self._shows:
             shown = show_names(model.label_names_, model.n_labels_)
@@ -381,13 +381,15 @@ class FrameScorer:
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
-        fitted, k = self.model.fitted_, self._top or int(self._shows)
+        fitted, k = self.model.fitted_, self._settings.top or int(self._shows)
         predictions = fitted.predictor.predict(X)
         estimated = fitted.estimate_rows(predictions, k=k)
         found = assess_rows(fitted, predictions, estimated, X)
-        table = found.to_frame(self._top, probabilities=self._shows, open_cost=self._open_cost)
+        table = found.to_frame(
+            self._settings.top, probabilities=self._shows, open_cost=self._settings.open_cost
+        )
         table.index = rows.index
-        if self._has_fingerprints:
+        if self._settings.fingerprints:
             table.insert(0, FINGERPRINT, fingerprint_rows(X))
         types = _empty_table(self.make_schema(rows)).dtypes
         if ids is not None:
@@ -436,17 +438,9 @@ Progress = Callable[[int, int | None], None]
 """Called with the number of rows that are finished, and of all rows once that is known."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a chunk is: the number of its file, and its number in the file."""
-
-    file: int
-    chunk: int
-
-    @property
-    def name(self) -> str:
-        """The name of its part; parts sort by their names."""
-        return f"part-{self.file:05d}-{self.chunk:05d}.parquet"
+def part_name(file: int, chunk: int) -> str:
+    """Name of the part of a chunk, by the numbers of file and chunk; parts sort by their names."""
+    return f"part-{file:05d}-{chunk:05d}.parquet"
 
 
 Found = tuple[str, int, Any, bool]
@@ -495,11 +489,11 @@ class FileRows:
         """The name of each file, below the input that was given."""
         return [file.source for file in self.files]
 
-    def read(self) -> Iterator[tuple[Place, Chunk]]:
-        """Yield the chunks of all files."""
+    def read(self) -> Iterator[tuple[str, Chunk]]:
+        """Yield the chunks of all files, with the names of their parts."""
         for number, file in enumerate(self.files):
             for chunk in read_chunks(file, self.columns):
-                yield Place(number, chunk.number), chunk
+                yield part_name(number, chunk.number), chunk
 
     def map(
         self,
@@ -541,12 +535,12 @@ class FileRows:
 
         def make_tasks() -> Iterator[tuple[Any, ...]]:
             try:
-                for place, chunk in self.read():
-                    if (notes := finished.find(place.name)) is not None:
-                        kept.append((place.name, chunk.n_rows, notes, True))
+                for name, chunk in self.read():
+                    if (notes := finished.find(name)) is not None:
+                        kept.append((name, chunk.n_rows, notes, True))
                     else:
-                        sent.append((place.name, chunk.n_rows))
-                        yield function, chunk, place.name, *task
+                        sent.append((name, chunk.n_rows))
+                        yield function, chunk, name, *task
             except Exception as error:  # joblib would lose it
                 failed.append(error)
 
@@ -567,7 +561,7 @@ class FileRows:
         ]
         for number, found in run_tasks(run_file, tasks, **settings):
             if isinstance(found, TaskFailure):
-                found = [(Place(number, 0).name, 0, found, False)]
+                found = [(part_name(number, 0), 0, found, False)]
             yield from found
 
 
@@ -600,12 +594,12 @@ def run_file(
     found = list[Found]()
     try:
         for chunk in read_chunks(rows.files[0], rows.columns):
-            name = Place(number, chunk.number).name
+            name = part_name(number, chunk.number)
             notes = finished.find(name)
             result = run_chunk(file, function, chunk, name, *task) if notes is None else notes
             found.append((name, chunk.n_rows, result, notes is not None))
     except LabelsureError as error:
-        found.append((Place(number, len(found)).name, 0, _failure(error), False))
+        found.append((part_name(number, len(found)), 0, _failure(error), False))
     return found
 
 
@@ -947,7 +941,7 @@ def score_files(
     >>> run.n_rows, list(table.columns[:4])
     (200, ['file', 'row', 'predicted', 'probability'])
     """
-    inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
+    inputs = list_inputs(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost, audit is not None)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
     aside = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sklearn.frozen import FrozenEstimator
@@ -35,7 +34,7 @@ from labelsure.tables.column_choice import (
     read_labels,
     split_names,
 )
-from labelsure.tables.files import TextFormat, read_table, unknown_column
+from labelsure.tables.files import TextFormat, list_inputs, read_table, unknown_column
 from labelsure.tables.inputs import (
     ANSWERS,
     CELLS,
@@ -265,7 +264,7 @@ def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, s
     """Table and its name in messages: that of its first file, or `otherwise`."""
     if hasattr(table, "iloc"):
         return table, otherwise
-    given = [table] if isinstance(table, (str, PathLike)) else list(table)
+    given = list_inputs(table)
     return read_table(given, text=text), show_name(given[0])
 
 
