@@ -311,11 +311,12 @@ def _give_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) 
         of_row = np.repeat(np.arange(len(rows)), [*map(len, split)])
         places = np.array([place for row in split for place in row], dtype=np.int64)
         tokens = [token for row in split for token in row.values()]
-    order = np.argsort(places, kind="stable")
+    # Small integers are sorted by their digits.
+    order = np.argsort(places.astype(np.min_scalar_type(len(attributes))), kind="stable")
     ends = np.searchsorted(places[order], np.arange(len(attributes) + 1))
+    of_row, by_column = of_row[order], np.array(tokens, dtype=object)[order].tolist()
     for attribute, start, end in zip(attributes, ends[:-1], ends[1:], strict=True):
-        attribute.rows = of_row[order[start:end]]
-        attribute.tokens = [tokens[k] for k in order[start:end].tolist()]
+        attribute.rows, attribute.tokens = of_row[start:end], by_column[start:end]
 
 
 def _split_plain(text: str) -> tuple[Integers, list[str]]:
@@ -355,7 +356,11 @@ def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:
     for attribute in attributes:
         if attribute.kind == NOMINAL:
             code_of = {"?": np.nan} | {value: code for code, value in enumerate(attribute.values)}
-            codes = [code_of.get(text, -1) for text in _unquote_all(attribute.tokens)]
+            tokens = attribute.tokens
+            if len(set(tokens)) == 1:  # sparse files list ones
+                codes = len(tokens) * [code_of.get(_unquote(tokens[0]), -1)]
+            else:
+                codes = [code_of.get(text, -1) for text in _unquote_all(tokens)]
             attribute.numbers = np.array(codes, dtype=np.float64)
             attribute.is_bad = attribute.numbers < 0
     numbers, is_bad = _read_numbers([token for a in numeric for token in a.tokens])
