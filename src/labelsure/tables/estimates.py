@@ -289,7 +289,7 @@ def sum_files(
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
     found = {}
-    for name, sums, _ in rows.map(
+    for name, sums in rows.map(
         sum_chunk,
         *(known, metric, bad.sets_aside),
         n_jobs=n_jobs,
@@ -449,7 +449,7 @@ def report_files(
     task = ScoreSettings(id_column, top=0, probabilities=False), not skips, bad.sets_aside
     results = rows.map(report_chunk, *task, n_jobs=n_jobs, ordered=True, progress=progress)
     sampled, tables, n_rows = list[tuple[int, ReadRows]](), list[pd.DataFrame](), 0
-    for _, found, _ in results:
+    for _, found in results:
         refuse_failure(found, rows.files)
         bad.add(found.sample.source, found.bad.items())
         sampled.append((n_rows - found.sample.chunk.first_row, found.sample))

@@ -443,8 +443,8 @@ def part_name(file: int, chunk: int) -> str:
     return f"part-{file:05d}-{chunk:05d}.parquet"
 
 
-Found = tuple[str, int, Any, bool]
-"""Name of a part, number of rows, result, and whether it is from an earlier run."""
+Found = tuple[str, int, Any]
+"""Name of a part, number of rows, and result."""
 
 
 @dataclass(frozen=True)
@@ -499,107 +499,68 @@ class FileRows:
         self,
         function: Callable[..., Any],
         *task: Any,
-        store: PartStore | None = None,
-        key: str = "",
-        keeps_bad: bool = True,
         n_jobs: int | None = None,
         scheduler: str | None = None,
         ordered: bool = False,
         progress: Progress | None = None,
-    ) -> Iterator[tuple[str, Any, bool]]:
+    ) -> Iterator[tuple[str, Any]]:
         """Call a function with the model, each chunk, its part's name, and the task.
 
-        Yields the name of each part, the result, and whether the `store` had kept it. A cluster
-        gets one task a file; here one process reads, and others call the function.
+        Yields the name of each part and the result. A cluster gets one task a file; here one
+        process reads, and others call the function.
         """
         n_finished = 0
-        finished = FinishedParts(store, key, keeps_bad)
         settings: JsonObject = {"shared": self.file, "ordered": ordered}
         settings["n_jobs"] = check_jobs(n_jobs, n_threads())
         if scheduler is None:
-            results = self._map_here(finished, function, task, settings)
+            results = self._map_here(function, task, settings)
         else:
-            settings["scheduler"] = scheduler
-            results = self._map_on_cluster(finished, function, task, settings)
+            results = self._map_on_cluster(function, task, {**settings, "scheduler": scheduler})
         with watched_workers(), closing(results):
-            for name, n_rows, found, is_kept in results:
-                yield name, found, is_kept
+            for name, n_rows, found in results:
+                yield name, found
                 n_finished += n_rows
                 if progress is not None:
                     progress(n_finished, None)
 
-    def _map_here(
-        self, finished: FinishedParts, function: Any, task: Any, settings: JsonObject
-    ) -> Generator[Found]:
-        kept, sent, failed = deque[Found](), list[tuple[str, int]](), list[Exception]()
+    def _map_here(self, function: Any, task: Any, settings: JsonObject) -> Generator[Found]:
+        sent, failed = list[tuple[str, int]](), list[Exception]()
 
         def make_tasks() -> Iterator[tuple[Any, ...]]:
             try:
                 for name, chunk in self.read():
-                    if (notes := finished.find(name)) is not None:
-                        kept.append((name, chunk.n_rows, notes, True))
-                    else:
-                        sent.append((name, chunk.n_rows))
-                        yield function, chunk, name, *task
+                    sent.append((name, chunk.n_rows))
+                    yield function, chunk, name, *task
             except Exception as error:  # joblib would lose it
                 failed.append(error)
 
         for number, found in run_tasks(run_chunk, make_tasks(), **settings):
-            while kept:
-                yield kept.popleft()
-            yield *sent[number], found, False
-        yield from kept
+            yield *sent[number], found
         if failed:
             raise failed[0]
 
     def _map_on_cluster(
-        self, finished: FinishedParts, function: object, task: object, settings: JsonObject
+        self, function: object, task: object, settings: JsonObject
     ) -> Generator[Found]:
         tasks = [
-            (finished, function, replace(self, files=[file]), number, task)
+            (function, replace(self, files=[file]), number, task)
             for number, file in enumerate(self.files)
         ]
         for number, found in run_tasks(run_file, tasks, **settings):
             if isinstance(found, TaskFailure):
-                found = [(part_name(number, 0), 0, found, False)]
+                found = [(part_name(number, 0), 0, found)]
             yield from found
 
 
-@dataclass(frozen=True)
-class FinishedParts:
-    """Parts that an earlier run has finished.
-
-    Parameters
-    ----------
-    store, key
-        Where they are, and the key of the run.
-    keeps_bad
-        Whether those in which rows were set aside count.
-    """
-
-    store: PartStore | None
-    key: str
-    keeps_bad: bool
-
-    def find(self, name: str) -> JsonObject | None:
-        """Notes of a finished part; None if there is none."""
-        notes = None if self.store is None else self.store.find(name, self.key)
-        return notes if notes is not None and (self.keeps_bad or not notes["bad"]) else None
-
-
-def run_file(
-    file: ModelFile, finished: FinishedParts, function: Any, rows: Any, number: int, task: Any
-) -> list[Found]:
-    """Call a function with the chunks of one file that are not finished, in a worker."""
+def run_file(file: ModelFile, function: Any, rows: FileRows, number: int, task: Any) -> list[Found]:
+    """Results of a function for the chunks of one file, in a worker."""
     found = list[Found]()
     try:
         for chunk in read_chunks(rows.files[0], rows.columns):
             name = part_name(number, chunk.number)
-            notes = finished.find(name)
-            result = run_chunk(file, function, chunk, name, *task) if notes is None else notes
-            found.append((name, chunk.n_rows, result, notes is not None))
+            found.append((name, chunk.n_rows, run_chunk(file, function, chunk, name, *task)))
     except LabelsureError as error:
-        found.append((part_name(number, len(found)), 0, _failure(error), False))
+        found.append((part_name(number, len(found)), 0, _failure(error)))
     return found
 
 
@@ -797,14 +758,18 @@ def score_chunk(
     key: str,
     settings: ScoreSettings,
     sets_aside: bool,
-) -> JsonObject:
-    """Score a chunk, write it to the store under a name and with a key, and return its notes.
+) -> tuple[JsonObject, bool]:
+    """Notes of a chunk, which is scored and written to the store unless an earlier run has done so.
 
-    Bad rows are set aside or refused.
+    Bad rows are set aside or refused. A part from which rows were set aside is made again where they
+    are refused.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    kept = store.find(name, key)
+    if kept is not None and (sets_aside or not kept["bad"]):
+        return kept, True
     scorer, compared = FrameScorer(model, settings), None
     unseen, odd = dict[str, str](), OddAnswers()
     bad: dict[int, str] | None = {} if sets_aside else None
@@ -834,7 +799,7 @@ def score_chunk(
         "first_row": chunk.first_row,
     }
     store.write(name, table.replace_schema_metadata(None), key, notes)
-    return notes
+    return notes, False
 
 
 def _pack(compared: ComparedRows) -> list[object]:
@@ -994,10 +959,6 @@ def score_files(
         results = rows.map(
             score_chunk,
             *(place, key, settings, set_aside is not None),
-            store=place,
-            key=key,
-            # Rows that were set aside stay so only where that is wanted now.
-            keeps_bad=set_aside is not None,
             n_jobs=n_jobs,
             scheduler=scheduler,
             ordered=is_piped,
@@ -1060,20 +1021,20 @@ def score_files(
 
 
 def _finish_parts(
-    results: Iterable[tuple[str, Any, bool]],
+    results: Iterable[tuple[str, Any]],
     notes: dict[str, JsonObject],
     kept: list[str],
     files: Sequence[TableFile],
 ) -> Iterator[str]:
     """Collect notes and yield names of finished parts; raise the first failure at the end."""
     failed: dict[str, TaskFailure | RowsError] = {}
-    for name, found, is_kept in results:
+    for name, found in results:
         if isinstance(found, (TaskFailure, RowsError)):
             failed[name] = found
             if isinstance(found, TaskFailure):
                 break  # the others would meet the same
             continue
-        notes[name] = found
+        notes[name], is_kept = found
         kept += [name] * is_kept
         yield name
     if failed:
