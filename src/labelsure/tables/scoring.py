@@ -761,8 +761,8 @@ def score_chunk(
 ) -> tuple[JsonObject, bool]:
     """Notes of a chunk, which is scored and written to the store unless an earlier run has done so.
 
-    Bad rows are set aside or refused. A part from which rows were set aside is made again where they
-    are refused.
+    Bad rows are set aside or refused. A part from which rows were set aside is made again where
+    they are refused.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
