@@ -768,3 +768,18 @@ def test_too_little_memory_is_named(model_file, new, tmp_path, monkeypatch, erro
     monkeypatch.setattr(scoring.FrameScorer, "score", predict)
     with pytest.raises(ls.InputError, match="Memory is short"):
         score(model_file, new, tmp_path / "out.csv")
+
+
+def test_a_file_that_changes_after_its_last_row_was_read(model_file, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in "ab":
+        make_rows(20).to_csv(tmp_path / "in" / f"{name}.csv", index=False)
+
+    def change(n_finished, _):
+        if n_finished == 40:  # rows of the other file were finished before
+            with open(tmp_path / "in" / "a.csv", "a") as file:
+                file.write("r9,1,1,1,1\n")
+
+    with pytest.raises(ls.DataError, match=r"'in/a\.csv' must stay as it is .* it has changed"):
+        score(model_file, tmp_path / "in", tmp_path / "out.csv", progress=change)
+    assert not (tmp_path / "out.csv").exists()

@@ -1007,19 +1007,19 @@ def read_chunks(file: TableFile, columns: Sequence[str] | None = None) -> Iterat
             for number, (content, n_rows, bad) in enumerate(pieces):
                 yield Chunk(file, number, first, n_rows, content, bad, columns)
                 first += n_rows
-        except LabelsureError as error:
-            if file.state == state:
-                raise
-            raise _changed(file) from error
+        except LabelsureError:
+            check_unchanged(file, state)  # which may be the cause
+            raise
+    check_unchanged(file, state)
+
+
+def check_unchanged(file: TableFile, state: tuple[object, ...]) -> None:
+    """Raise DataError for a file whose size or time is no longer what it was."""
     if file.state != state:
-        raise _changed(file)
-
-
-def _changed(file: TableFile) -> DataError:
-    return DataError(
-        f"The file {file.source!r} must stay as it is while it is read, but it has changed. Start "
-        "again."
-    )
+        raise DataError(
+            f"The file {file.source!r} must stay as it is while it is read, but it has changed. "
+            "Start again."
+        )
 
 
 Found = tuple[int, int | None, dict[str, Any] | None]

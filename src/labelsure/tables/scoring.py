@@ -43,6 +43,7 @@ from labelsure.tables.files import (
     TableFile,
     TextFormat,
     arrow_to_frame,
+    check_unchanged,
     find_rows,
     list_files,
     list_inputs,
@@ -509,7 +510,7 @@ class FileRows:
         Yields the name of each part and the result. A cluster gets one task a file; here one
         process reads, and others call the function.
         """
-        n_finished = 0
+        n_finished, states = 0, [file.state for file in self.files]
         settings: JsonObject = {"shared": self.file, "ordered": ordered}
         settings["n_jobs"] = check_jobs(n_jobs, n_threads())
         if scheduler is None:
@@ -522,6 +523,8 @@ class FileRows:
                 n_finished += n_rows
                 if progress is not None:
                     progress(n_finished, None)
+        for file, state in zip(self.files, states, strict=True):
+            check_unchanged(file, state)
 
     def _map_here(self, function: Any, task: Any, settings: JsonObject) -> Generator[Found]:
         sent, failed = list[tuple[str, int]](), list[Exception]()
