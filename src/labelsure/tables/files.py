@@ -752,7 +752,7 @@ def _has_key(name: str, file: TableFile) -> bool:
 class ArrayFile:
     """One array, or the rows of a sparse matrix as one column of lists."""
 
-    load: Callable[[TableFile, tuple[Any, ...]], Any]
+    load: Callable[[TableFile, tuple[object, ...]], Any]
 
     def columns(self, file: TableFile) -> dict[str, str] | int:
         """Number of columns; for sparse rows the type of their one column."""
@@ -1082,7 +1082,7 @@ def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | Non
     found = first.kind.columns(first)
     if found is None:
         return None
-    own: list[Any] = list(range(found)) if isinstance(found, int) else list(found)
+    own: list[str | int] = list(range(found)) if isinstance(found, int) else list(found)
     return [*own, *(name for name, _ in first.partitions if name not in own)]
 
 

@@ -26,7 +26,7 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.limits import MORE_MEMORY, is_out_of_memory
 from labelsure._runtime.processes import TaskFailure, check_jobs, run_tasks, watched_workers
 from labelsure._runtime.runs import FinishedOutput, PartStore, make_key
-from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, JsonObject, Mask
+from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, FrameLike, JsonObject, Mask
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._batch_summary import ComparedRows
@@ -64,6 +64,7 @@ from labelsure.tables.values import decode_table
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from numpy.typing import ArrayLike
 
     from labelsure.estimation._batch_summary import RowEstimates
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
@@ -158,13 +159,13 @@ class ScoreSettings:
 
 def score_frame(
     model: AnyPath | AccuracyAwareClassifier,
-    frame: Any,
+    frame: FrameLike,
     *,
     id_column: str | None = None,
     top: int = 3,
     probabilities: bool | None = None,
     open_cost: float | None = None,
-) -> Any:
+) -> FrameLike:
     """Predictions and estimated accuracies of the rows of a table.
 
     The result of a row does not depend on other rows, up to rounding: any engine that maps a
@@ -228,7 +229,7 @@ def score_frame(
 
 
 def score_schema(
-    model: AnyPath | AccuracyAwareClassifier, frame: Any = None, **settings: Any
+    model: AnyPath | AccuracyAwareClassifier, frame: FrameLike = None, **settings: Any
 ) -> pa.Schema:
     """Columns and types of the result of `score_frame`, as an Arrow schema.
 
@@ -257,10 +258,10 @@ def score_schema(
 
 
 def score_dask(
-    frame: Any,
+    frame: FrameLike,
     model: AnyPath | AccuracyAwareClassifier,
     **settings: Any,
-) -> Any:
+) -> FrameLike:
     """Predictions for a Dask DataFrame as a Dask DataFrame: `score_frame`, lazily.
 
     The model travels in a task of its own, which is computed again where its worker dies. Each
@@ -304,7 +305,7 @@ def _load_model(model: AnyPath | AccuracyAwareClassifier) -> AccuracyAwareClassi
     return ModelFile.find(model).load() if isinstance(model, (str, PathLike)) else model
 
 
-def _to_pandas(frame: Any) -> pd.DataFrame:
+def _to_pandas(frame: FrameLike) -> pd.DataFrame:
     """Table of any kind as a DataFrame whose types do not depend on the values."""
     import pandas as pd
     import pyarrow as pa
@@ -346,7 +347,7 @@ class FrameScorer:
         import pyarrow as pa
 
         model, names, number = self.model, pa.list_(pa.string()), pa.float64()
-        columns: list[tuple[str, Any]] = [
+        columns: list[tuple[str, pa.DataType]] = [
             ("predicted", names),
             ("probability", number),
             ("estimated_accuracy", number),
@@ -416,7 +417,7 @@ class FrameScorer:
 # Rows of files
 
 
-def draw_keys(source: str, rows: Any, seed: str = "") -> Floats:
+def draw_keys(source: str, rows: ArrayLike, seed: str = "") -> Floats:
     """Random number in [0, 1) for each row of a file (SplitMix64).
 
     Rows with the smallest keys are a random sample, whoever reads them and in whatever order.
@@ -469,7 +470,7 @@ class FileRows:
     def open(
         cls,
         model: AnyPath,
-        inputs: Any,
+        inputs: AnyPath | Iterable[AnyPath],
         *,
         id_column: str | None = None,
         columns: Iterable[str] = (),
@@ -529,7 +530,7 @@ class FileRows:
     def _map_here(self, function: Any, task: Any, settings: JsonObject) -> Generator[Found]:
         sent, failed = list[tuple[str, int]](), list[Exception]()
 
-        def make_tasks() -> Iterator[tuple[Any, ...]]:
+        def make_tasks() -> Iterator[tuple[object, ...]]:
             try:
                 for name, chunk in self.read():
                     sent.append((name, chunk.n_rows))
