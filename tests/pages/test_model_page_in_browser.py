@@ -229,6 +229,23 @@ def test_texts_and_names_are_only_text(page):
     assert page.locator("script").count() == 2
 
 
+def test_the_browser_runs_no_script_but_the_page_s_own(browser, made, tmp_path):
+    """Should a text ever get into the page unescaped, its content security policy is left."""
+    hostile = (
+        "<script>document.title = 'script'</script><img src=x onerror=\"document.title = 'image'\">"
+        "<svg onload=\"document.title = 'drawing'\"></svg>"
+    )
+    changed = tmp_path / "changed.html"
+    text = made[3].read_text(encoding="utf-8")
+    changed.write_text(text.replace("</header>", f"</header>{hostile}"), encoding="utf-8")
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(changed.as_uri())
+    assert opened.title() == "Tickets of a week"
+    assert opened.locator("#instances tbody tr").count() > 0  # the page's own script has run
+    context.close()
+
+
 @pytest.mark.parametrize(
     ("look", "scheme", "width"),
     [("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 420)],

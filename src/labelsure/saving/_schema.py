@@ -261,27 +261,17 @@ def _check_generator(node: Node, budget: Budget) -> None:
         raise ValueError(f"a seed sequence has a pool of {pool_size} words")
 
 
+_PLAIN_LOADERS = (
+    "BytearrayNode BytesNode ConstructorFromReduceNode DTypeNode DefaultDictNode DictNode ListNode "
+    "LossNode ObjectNode RandomStateNode SetNode SliceNode SparseMatrixNode TreeNode TupleNode "
+    "TypeNode"
+)
 NODE_CHECKS: dict[str, Callable[[Node, Budget], None]] = {
-    "BytearrayNode": _check_name,
-    "BytesNode": _check_name,
-    "ConstructorFromReduceNode": _check_name,
-    "DTypeNode": _check_name,
-    "DefaultDictNode": _check_name,
-    "DictNode": _check_name,
+    **dict.fromkeys(_PLAIN_LOADERS.split(), _check_name),
     "JsonNode": _check_json,
-    "ListNode": _check_name,
-    "LossNode": _check_name,
     "MaskedArrayNode": _check_masked,
     "NdArrayNode": _check_array,
-    "ObjectNode": _check_name,
     "RandomGeneratorNode": _check_generator,
-    "RandomStateNode": _check_name,
-    "SetNode": _check_name,
-    "SliceNode": _check_name,
-    "SparseMatrixNode": _check_name,
-    "TreeNode": _check_name,
-    "TupleNode": _check_name,
-    "TypeNode": _check_name,
 }
 """Every loader that may build a node. Functions, methods, operators and partials are never
 loaded."""

@@ -1,14 +1,17 @@
 """Pages: results as one self-contained HTML file.
 
 A page is made from a plain dict, which holds all its numbers and is tested by itself. The template
-only prints it; the charts are SVG, and a small script redraws them after input.
+only prints it; the charts are SVG, and a small script redraws them after input. The page's content
+security policy allows this one script, by its hash, and nothing from the network.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -97,6 +100,8 @@ def _templates() -> Environment:
         # Both are ours: they are put into the page as they are.
         text = folder.joinpath(name).read_text(encoding="utf-8")
         environment.globals[name.replace(".", "_")] = Markup(text)
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        environment.globals[f"{name.replace('.', '_')}_hash"] = f"sha256-{digest}"
     environment.filters["share"] = _format_share
     environment.filters["number"] = "{:,}".format
     environment.filters["short"] = _format_short
