@@ -14,7 +14,7 @@ from numba import njit
 import labelsure as ls
 from benchmarks.chains import fitted_mixture
 from benchmarks.measure import Row, core_seconds_in_turn, one_thread
-from labelsure.distributions._approximations import Question
+from labelsure.distributions._answers import Question
 from labelsure.distributions._sampling import Sampled
 from labelsure.distributions.candidates import PAPER_CANDIDATES
 

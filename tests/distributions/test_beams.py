@@ -9,8 +9,8 @@ from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.distributions._beams import search_beams
 from labelsure.distributions._chains import WeightedChains
+from labelsure.distributions._enumeration import search_beams
 from labelsure.labelsets.codes import codes_of
 
 

@@ -1,10 +1,11 @@
-"""What distributions answer."""
+"""Questions that distributions answer, the types of the answers, and what can give them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,6 +14,7 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions.candidates import Profile
 from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.sparse import is_sparse
+from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._base import LabelsetDistribution
@@ -262,3 +264,54 @@ class Summary:
     profile: Profile
     mode: Labelsets
     expected: dict[str, Expected]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Question about all instances, by which an engine decides how far it goes.
+
+    Parameters
+    ----------
+    about
+        Which of the five answers of an `Approximation`.
+    metrics, empty
+        Metrics of expected accuracies or of the decision; accuracy of two empty labelsets.
+    guesses
+        (n, g, L) labelsets whose expected accuracies are asked for.
+    k
+        Number of most probable labelsets.
+    """
+
+    about: Literal["summary", "top", "marginals", "expected", "decision"]
+    metrics: Sequence[Metric] = ()
+    empty: float = 1.0
+    guesses: Guesses | None = None
+    k: int = 1
+
+
+class Approximation(ABC):
+    """Answers about some instances, exact or with bounds.
+
+    It is a block of all 2**L probabilities (`DenseBlock`), enumerated labelsets with bounds on all
+    others (`Enumeration`), or draws beside them (`Sampled`).
+    """
+
+    @abstractmethod
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Profile, mode and expected accuracies of the mode."""
+
+    @abstractmethod
+    def top(self, k: int) -> TopLabelsets:
+        """K most probable labelsets."""
+
+    @abstractmethod
+    def marginals(self) -> Expected:
+        """P(y_j = 1), (n, L)."""
+
+    @abstractmethod
+    def expected(self, metrics: Sequence[Metric], guesses: Guesses, empty: float) -> list[Expected]:
+        """Means of each metric for guesses (n, g, L), one result a metric."""
+
+    @abstractmethod
+    def best(self, metric: Metric, empty: float) -> Best:
+        """Labelsets of the highest expected accuracy, or the input of its decision rule."""

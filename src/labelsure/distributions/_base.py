@@ -27,9 +27,11 @@ from labelsure._runtime.typing import (
     RowsLike,
 )
 from labelsure.distributions._answers import (
+    Approximation,
     Best,
     Expected,
     Guesses,
+    Question,
     Summary,
     TopLabelsets,
     Votes,
@@ -38,7 +40,6 @@ from labelsure.distributions._answers import (
     expected_hamming,
     join_answers,
 )
-from labelsure.distributions._approximations import Approximation, Question
 from labelsure.distributions._dense_block import (
     JOINT_BYTES,
     DenseBlock,
@@ -513,7 +514,7 @@ class LabelsetDistribution(ABC):
         return join_answers((rows, view.summary(metrics, empty)) for rows, view in views)
 
     def _mode(self) -> Labelsets:
-        return join_answers((rows, view.mode()) for rows, view in self._views(Question("mode")))
+        return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         views = self._views(Question("top", k=k))

@@ -22,18 +22,24 @@ from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Names, Rows
 from labelsure.distributions._answers import (
+    Approximation,
     Best,
     Expected,
+    Question,
     TopLabelsets,
     join_answers,
 )
-from labelsure.distributions._approximations import Approximation, Question
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chains import Chain, LinearChain, WeightedChains, write_joints
+from labelsure.distributions._chains import (
+    Chain,
+    LinearChain,
+    WeightedChains,
+    draw_owners,
+    write_joints,
+)
 from labelsure.distributions._dense_block import JOINT_BYTES, DenseBlock
 from labelsure.distributions._engine_settings import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
-from labelsure.distributions._owners import draw_owners
 from labelsure.distributions._probabilities import read_shares
 from labelsure.distributions._sampling import (
     DrawKind,
@@ -67,17 +73,13 @@ class Plan:
         Bound on a single unseen labelset at which an unproductive search may end.
     n_best
         Most probable labelsets that a beam search improves where they are not certain.
-    needs, limits
+    needs
         Quantities to estimate by draws, none where draws are no better than a search; and how many
         draws each of them may take.
-    bytes_each, max_bytes
-        Memory of an instance, and of a block of them.
+    bytes_each
+        Memory of the labelsets of an instance.
     is_written
         Whether the joint distribution, which costs no more than draws, replaces them.
-    draws_first
-        Whether to try one round of draws before the joint distribution.
-    only_draws
-        Whether there is no search.
     """
 
     goals: Goals
@@ -85,13 +87,9 @@ class Plan:
     n_drawn: int
     small: float
     n_best: int
-    needs: list[Need]
-    limits: list[int]
+    needs: list[tuple[Need, int]]
     bytes_each: int
-    max_bytes: int
     is_written: bool
-    draws_first: bool
-    only_draws: bool
 
 
 class ChainMixture(LabelsetDistribution):
@@ -335,7 +333,7 @@ class ChainMixture(LabelsetDistribution):
         plan, progress = self._plan(question), Progress(len(self))
         if not len(self):
             yield np.arange(0), enumerate_chains(self._chains, plan.goals, 0)
-        for block in cut_rows(len(self), plan.bytes_each, plan.max_bytes):
+        for block in cut_rows(len(self), plan.bytes_each, _limits.SEEN_LABELSETS_BYTES):
             rows = np.arange(len(self))[block]
             chains = self._chains.take(rows)
             found = enumerate_chains(chains, plan.goals, plan.n_searched, plan.small)
@@ -345,12 +343,12 @@ class ChainMixture(LabelsetDistribution):
                     lacks = not is_enough[mine[0]]
                     yield from self._finish(question, plan, rows[mine], found[mine], lacks)
                 else:
-                    yield from self._write_out(plan, rows[mine], found[mine])
+                    yield rows[mine], self.with_engine(engine="dense")._take(rows[mine])
                 progress.add(len(mine))
 
     def _is_enough(self, plan: Plan, found: Enumeration) -> Mask:
         """Whether the enumeration is narrow enough, or nothing may be drawn."""
-        if plan.only_draws:
+        if plan.needs and self._engine.name == "sampled":
             return np.zeros(len(found.bounds), dtype=bool)
         good = found.meets(plan.goals)
         if plan.needs:  # certified intervals as narrow as the sampling tolerance need no draws
@@ -358,20 +356,6 @@ class ChainMixture(LabelsetDistribution):
             goals = Goals.of(max(plan.goals.width, width), max(plan.goals.unseen, width), ANY)
             good |= found.meets(goals)
         return good | (not plan.n_drawn)
-
-    def _write_out(
-        self, plan: Plan, rows: Indices, found: Enumeration
-    ) -> Iterator[tuple[Indices, Approximation | Self]]:
-        """Compute the joint distribution, perhaps only where one round of draws is too wide."""
-        if plan.draws_first:
-            need = plan.needs[0]
-            drawn = need.draw(self._sampled(rows, found), min(plan.n_drawn, _limits.FIRST_DRAWS))
-            is_narrow = need.growth(drawn) <= 1
-            if is_narrow.any():
-                yield rows[is_narrow], drawn[np.flatnonzero(is_narrow)]
-            rows = rows[~is_narrow]
-        if rows.size:
-            yield rows, self.with_engine(engine="dense")._take(rows)
 
     def _finish(
         self, question: Question, plan: Plan, rows: Indices, found: Enumeration, lacks: bool
@@ -389,7 +373,7 @@ class ChainMixture(LabelsetDistribution):
                 size = max(2, -(-plan.n_drawn // self.n_chains))
                 yield own, self._sampled(own, known).draw_more(size, kind)
             elif lacks and plan.needs:
-                yield from draw_for(own, self._sampled(own, known), plan.needs, plan.limits)
+                yield from draw_for(own, self._sampled(own, known), plan.needs)
             else:
                 yield own, known
 
@@ -409,7 +393,7 @@ class ChainMixture(LabelsetDistribution):
             width, unseen = engine.tolerance, engine.tolerance if question.metrics else ANY
             n_certain, n_best, most = 1, 2, _limits.WRITTEN_FOR_MANY_DRAWS
             needs = [need_entropy(sampled), need_collision(sampled)]
-        elif about in ("mode", "top"):
+        elif about == "top":
             n_certain = n_best = k
         else:
             unseen = engine.tolerance
@@ -435,12 +419,7 @@ class ChainMixture(LabelsetDistribution):
         n_drawn = engine.budget - n_searched
         if is_decision:
             n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
-            bytes_each = max(1, n_searched + n_drawn) * (8 * self.n_labels + 32)
-        else:  # draws have random numbers beside them
-            drawn = (9 * self.n_labels + 64) * n_drawn
-            bytes_each = drawn + (self.n_labels + 32) * max(n_searched, 1)
         shares = [need.share_of_auto if engine.name == "auto" else need.share for need in needs]
-        limits = [share * n_drawn // 6 for share in shares]
         # Draws do not bound the largest probabilities. Where these matter, the search goes on until
         # the top gap's interval is at most as wide as the tolerance.
         small = sampled / 2 if n_certain and not is_linear else ANY
@@ -450,13 +429,9 @@ class ChainMixture(LabelsetDistribution):
             n_drawn,
             small=0.0 if engine.name == "certified" else small,
             n_best=n_best,
-            needs=needs,
-            limits=limits,
-            bytes_each=bytes_each,
-            max_bytes=_limits.DECISION_BYTES if is_decision else _limits.SEEN_LABELSETS_BYTES,
+            needs=[(need, s * n_drawn // 6) for need, s in zip(needs, shares, strict=True)],
+            bytes_each=(n_searched + n_drawn + 1) * (9 * self.n_labels + 64),
             is_written=is_written,
-            draws_first=about == "marginals",
-            only_draws=engine.name == "sampled" and not is_decision,
         )
 
 

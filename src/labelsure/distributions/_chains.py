@@ -24,7 +24,6 @@ from labelsure._kernels.chain_beams import LEAST_SCALE
 from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._owners import find_owners
 from labelsure.distributions._probabilities import as_floats, log_prob_of_logits
 from labelsure.distributions.candidates import log
 from labelsure.errors import InputError
@@ -642,3 +641,26 @@ class WeightedChains:
             mine = np.nonzero(paths.owners == m)
             p[mine] = chain.take(mine[0]).path_conditionals(paths.draws[mine])
         return p
+
+
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+def find_owners(shares: Floats, places: Floats) -> Integers:
+    """Part of a mixture that each number in [0, 1) selects by the weights, (n, size)."""
+    ends = np.cumsum(shares, axis=1)
+    ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a part with weight
+    owners = np.empty(places.shape, dtype=np.intp)
+    places = np.minimum(places, BELOW_ONE)  # a stratum of the largest uniforms may round to 1
+    for mine, row, place in zip(owners, ends, places, strict=True):
+        mine[:] = np.searchsorted(row, place, side="right")
+    return owners
+
+
+def draw_owners(
+    shares: Floats | None, n_parts: int, shape: tuple[int, int], generator: np.random.Generator
+) -> Integers:
+    """Part that each draw comes from, (n, size), at random; `shares` are None if all are equal."""
+    if shares is None:
+        return generator.integers(n_parts, size=shape)
+    return find_owners(shares, generator.random(shape))

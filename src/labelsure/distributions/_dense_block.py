@@ -15,6 +15,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import TIE
 from labelsure._runtime.typing import Array, Floats, Integers, Labelsets
 from labelsure.distributions._answers import (
+    Approximation,
     Expected,
     Guesses,
     Optimum,
@@ -23,7 +24,6 @@ from labelsure.distributions._answers import (
     each_guess,
     expected_hamming,
 )
-from labelsure.distributions._approximations import Approximation
 from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.labelsets.codes import codes_of, from_codes
@@ -95,10 +95,6 @@ class DenseBlock(Approximation):
             values_of = zip(metrics, self._expect(metrics, mode, empty), strict=True)
             found = {metric.name: Expected.exactly(value) for metric, value in values_of}
         return Summary(profile, mode, found)
-
-    def mode(self) -> Labelsets:
-        """Most probable labelsets, (n, L)."""
-        return self.summary([], 1.0).mode
 
     def top(self, k: int) -> TopLabelsets:
         """K most probable labelsets."""

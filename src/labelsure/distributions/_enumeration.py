@@ -1,4 +1,9 @@
-"""Certified enumeration: the likely labelsets of chains, and bounds on all others."""
+"""Likely labelsets of chains, found by branch and bound or by beam search; bounds on all others.
+
+Branch and bound proves that it found all labelsets above a threshold. A beam search finds labelsets
+that are at least as probable as the greedy labelset of each chain (a beam of width 1), however flat
+the probabilities, for chains of any base learner.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import labelset_search as search
-from labelsure._kernels.threads import map_rows
+from labelsure._kernels.chain_beams import beam_rows
+from labelsure._kernels.threads import for_rows, map_rows
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import (
+    Approximation,
     Expected,
     Guesses,
     Summary,
@@ -20,14 +28,34 @@ from labelsure.distributions._answers import (
     TopLabelsets,
     each_guess,
 )
-from labelsure.distributions._approximations import Approximation
-from labelsure.distributions._beams import Beam, keys_by_row, search_beams
 from labelsure.distributions._chains import LinearStack, WeightedChains
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
-from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.codes import code_keys, fill_with_lowest
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 from labelsure.metrics.registry import HAMMING, Metric
+
+
+@dataclass(frozen=True)
+class Beam:
+    """Most probable labelsets that beam searches found.
+
+    Parameters
+    ----------
+    labelsets
+        (n, k, L) distinct ones, the most probable first, of equal ones the lowest code.
+    logs
+        (n, k) their log-probabilities under the mixture; minus infinity where fewer were found.
+    unseen
+        (n,) no other labelset has a higher probability.
+    """
+
+    labelsets: Labelsets
+    logs: Floats
+    unseen: Floats
+
+    def __getitem__(self, rows: Indices) -> Beam:
+        return Beam(self.labelsets[rows], self.logs[rows], self.unseen[rows])
 
 
 class SomeLabelsets(Approximation):
@@ -41,13 +69,9 @@ class SomeLabelsets(Approximation):
     def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Mean accuracies with bounds, (n,)."""
 
-    def mode(self) -> Labelsets:
-        """Most probable labelsets found, (n, L)."""
-        return self.top(1).labelsets[:, 0]
-
     def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         """Profile, mode and expected accuracies of the mode."""
-        mode = self.mode()
+        mode = self.top(1).labelsets[:, 0]
         expected = {metric.name: self.expect(metric, mode, empty) for metric in metrics}
         return Summary(self.profile(), mode, expected)
 
@@ -86,7 +110,7 @@ class Enumeration(SomeLabelsets):
         return Enumeration(self.seen.take(rows), self.bounds[rows], beam)
 
     def add(self, labelsets: Labelsets, log_prob: Floats, is_new: Mask) -> Enumeration:
-        """Add the new ones among (n, size, L) labelsets with their log-probabilities."""
+        """Enumeration with the new ones among (n, size, L) labelsets."""
         instance, place = np.nonzero(is_new)
         rows, weights = labelsets[instance, place], np.exp(log_prob[instance, place])
         once = find_distinct(rows, instance)
@@ -97,11 +121,11 @@ class Enumeration(SomeLabelsets):
         return Enumeration(seen, bounds, self.beam)
 
     def with_beam(self, chains: WeightedChains, n_best: int) -> Enumeration:
-        """Add a beam search to what is known of the most probable labelsets."""
+        """Enumeration with a beam search for the most probable labelsets, which `top` shows."""
         return replace(self, beam=search_beams(chains, n_best))
 
     def join_beam(self) -> Enumeration:
-        """Count the labelsets of the beam search as enumerated ones."""
+        """Enumeration that counts the labelsets of the beam search as its own."""
         if self.beam is None:
             return self
         is_new = np.isfinite(self.beam.logs) & ~self.seen.contains(self.beam.labelsets)
@@ -145,14 +169,14 @@ class Enumeration(SomeLabelsets):
         return Support(table, *masses, self.marginals() if metric == HAMMING else None)
 
     def meets(self, goals: search.Goals) -> Mask:
-        """Return whether the bounds meet the goals, (n,)."""
+        """Whether the bounds meet the goals, (n,)."""
         n_labels = self.seen.n_labels
         return np.array(
             [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
         )
 
     def profile(self) -> Profile:
-        """Return the middle of each interval, with the intervals as bounds."""
+        """Middle of each interval, with the intervals as bounds."""
         n_labels = self.seen.n_labels
         least = -n_labels * np.log(2)
         b, best = self.bounds.T, self.top(2)
@@ -181,7 +205,7 @@ class Enumeration(SomeLabelsets):
         )
 
     def top(self, k: int) -> TopLabelsets:
-        """Return the most probable labelsets known; `high` is the probability where certain."""
+        """Most probable labelsets known; `high` is the probability where certain."""
         labelsets, probabilities = self.seen.top(k)
         logs, unseen = log(probabilities), self.largest_unseen
         if self.beam is not None:
@@ -190,13 +214,13 @@ class Enumeration(SomeLabelsets):
         return TopLabelsets(labelsets, logs, np.maximum(logs, log(unseen)[:, np.newaxis]))
 
     def marginals(self) -> Expected:
-        """Return P(y_j = 1): the seen share, and bounds if no or all unseen labelsets have j."""
+        """P(y_j = 1): the seen share, and bounds if no or all unseen labelsets have j."""
         total, low = self.seen.totals()[:, np.newaxis], self.seen.marginals()
         value = np.where(total > 0, low / np.where(total > 0, total, 1), 0.5)
         return Expected(value, low, np.minimum(low + self.unseen_mass[:, np.newaxis], 1.0))
 
     def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        """Return expected accuracies: the middle and the ends of the certified interval."""
+        """Expected accuracies: the middle and the ends of the certified interval."""
         seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
         low, high = seen + self.unseen_mass * least, seen + self.unseen_mass * most
@@ -204,7 +228,7 @@ class Enumeration(SomeLabelsets):
 
 
 def _merge_top(labelsets: Labelsets, logs: Floats, beam: Beam, k: int) -> tuple[Labelsets, Floats]:
-    """Return the k most probable of both, (n, k, L) and (n, k); then the lowest codes fill up."""
+    """The k most probable of both, (n, k, L) and (n, k); then the lowest codes fill up."""
     logs = np.concatenate([logs, beam.logs], axis=1)
     rows = np.concatenate([labelsets, beam.labelsets], axis=1)
     keys = keys_by_row(rows)
@@ -222,7 +246,7 @@ def _merge_top(labelsets: Labelsets, logs: Floats, beam: Beam, k: int) -> tuple[
 
 
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
-    """Return the range of the metric for each prediction, widened to contain 0, (n,) each."""
+    """Range of the metric for each prediction, widened to contain 0, (n,) each."""
     n_predicted = Y_pred.sum(axis=1)
     least, most = np.zeros(len(Y_pred)), np.zeros(len(Y_pred))
     for k in np.unique(n_predicted):
@@ -235,25 +259,19 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
 def enumerate_chains(
     chains: WeightedChains, goals: search.Goals, budget: int, small: float = 0.0
 ) -> Enumeration:
-    """Enumerate each instance's labelsets until the goals are met or the budget is used up.
+    """Enumeration of each instance's labelsets until the goals are met or the budget is used up.
 
     Of chains that are not linear: those that a beam search finds.
     """
-    budget = min(budget, 2**chains.n_labels) if chains.n_labels < 63 else budget
+    budget = min(budget, 2 ** min(chains.n_labels, 62))
     if chains.stack is not None:
         return _enumerate_linear(chains.stack, chains.shares, goals, budget, small)
-    return _enumerate_beams(chains, budget)
-
-
-def _enumerate_beams(chains: WeightedChains, budget: int) -> Enumeration:
-    nothing = WeightedLabelsets.merge(
-        np.empty((0, chains.n_labels), dtype=np.int8), [], [], chains.n_samples
-    )
-    bounds = np.empty((chains.n_samples, search.N_BOUNDS))
+    no_labelsets, n = np.empty((0, chains.n_labels), dtype=np.int8), chains.n_samples
+    bounds = np.empty((n, search.N_BOUNDS))
     for row in bounds:
         search.write_bounds(np.empty(0), 1.0, chains.n_labels, row)
-    found = Enumeration(nothing, bounds)
-    return found.with_beam(chains, 1).join_beam() if budget and chains.n_samples else found
+    found = Enumeration(WeightedLabelsets.merge(no_labelsets, [], [], n), bounds)
+    return found.with_beam(chains, 1).join_beam() if budget and n else found
 
 
 def _enumerate_linear(
@@ -281,3 +299,52 @@ def _enumerate_linear(
     rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
     instance = np.repeat(np.arange(n_samples), [len(P) for _, P in found])
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
+
+
+def search_beams(chains: WeightedChains, n_best: int) -> Beam:
+    """Beam searches for the `n_best` most probable labelsets of each instance."""
+    n_all = 2 ** min(chains.n_labels, 62)
+    n_kept = min(max(_limits.BEAM_LABELSETS, 2 * n_best), n_all)
+    width = min(max(_limits.BEAM_WIDTH, 2 * n_best), n_all)
+    if chains.stack is None:
+        labelsets, lengths, unseen = _search_any(chains, width, n_kept)
+    else:
+        stack, n = chains.stack, chains.n_samples
+        labelsets = np.zeros((n, n_kept, chains.n_labels), dtype=np.int8)
+        lengths, unseen = np.zeros(n, dtype=np.int64), np.empty(n)
+        inputs = (stack.odds, stack.factors, chains.shares, stack.orders, width, n_best)
+        for_rows(beam_rows, n, *inputs, into=[labelsets, lengths, unseen])
+    logs = chains.log_prob(labelsets)[..., 0]
+    logs[np.arange(labelsets.shape[1]) >= lengths[:, np.newaxis]] = -np.inf
+    order = np.lexsort((keys_by_row(labelsets), -logs), axis=1)
+    labelsets = np.take_along_axis(labelsets, order[:, :, np.newaxis], axis=1)
+    return Beam(labelsets, np.take_along_axis(logs, order, axis=1), unseen)
+
+
+def keys_by_row(labelsets: Labelsets) -> NDArray[np.generic]:
+    """Keys of (n, k, L) labelsets that sort like their codes, (n, k)."""
+    keys = code_keys(labelsets.reshape(-1, labelsets.shape[2]))
+    return keys.reshape(labelsets.shape[:2])
+
+
+def _search_any(
+    chains: WeightedChains, width: int, n_kept: int
+) -> tuple[Labelsets, Indices, Floats]:
+    n, parts, unseen = chains.n_samples, [], np.zeros(chains.n_samples)
+    for chain, share in zip(chains.chains, chains.shares.T, strict=True):
+        found, q, pruned = chain.search_beam(width)
+        instance, place = np.nonzero((q > 0) & (share > 0)[:, np.newaxis])
+        parts.append((found[instance, place], instance))
+        unseen += share * pruned / len(chains)
+    rows, instance = (np.concatenate(column) for column in zip(*parts, strict=True))
+    distinct = find_distinct(rows, instance)
+    rows, instance = rows[distinct], instance[distinct]
+    logs = chains.log_prob_of_pairs(rows, instance)
+    order = np.lexsort((-logs, instance))
+    rows, logs, instance = rows[order], logs[order], instance[order]
+    rank = np.arange(len(rows)) - np.searchsorted(instance, instance)
+    np.maximum.at(unseen, instance[rank == n_kept], np.exp(logs[rank == n_kept]))
+    kept = rank < n_kept
+    labelsets = np.zeros((n, n_kept, chains.n_labels), dtype=np.int8)
+    labelsets[instance[kept], rank[kept]] = rows[kept]
+    return labelsets, np.bincount(instance[kept], minlength=n), unseen

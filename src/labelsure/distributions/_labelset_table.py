@@ -312,9 +312,6 @@ class LabelsetTable(LabelsetDistribution):
             profile = estimate_profile(profile, counts, size, self._estimator)
         return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
 
-    def _mode(self) -> Labelsets:
-        return self._top(1).labelsets[:, 0]
-
     @property
     def _votes(self) -> Votes | None:  # type: ignore[override]
         return None if self._n_votes is None else Votes(self, self._n_votes)

@@ -667,7 +667,7 @@ def need_expected(
     """Estimate expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
 
     def growth(sampled: Sampled) -> Floats:
-        mode = sampled.enumeration.mode()[:, np.newaxis]
+        mode = sampled.enumeration.top(1).labelsets
         mine = mode if guesses is None else guesses[sampled.streams.rows]
         growth = np.zeros(len(mine))
         for Y in each_guess(mine):
@@ -694,9 +694,9 @@ def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:
 
 
 def draw_for(
-    rows: Indices, sampled: Sampled, needs: Sequence[Need], limits: Sequence[int]
+    rows: Indices, sampled: Sampled, needs: Sequence[tuple[Need, int]]
 ) -> Iterator[tuple[Indices, Sampled]]:
-    """Draw for one need after the other; yield groups of finished instances.
+    """Draw for one need after the other, up to its limit; yield groups of finished instances.
 
     Each round estimates how many draws are needed. Totals are steps of a geometric ladder, so
     instances with similar needs stay together; doubling takes 25% more draws and 40% more time.
@@ -704,7 +704,7 @@ def draw_for(
     if not needs:
         yield rows, sampled
         return
-    need, limit = needs[0], limits[0]
+    (need, limit), *others = needs
     waiting = [(rows, sampled, min(_limits.FIRST_DRAWS, limit))]
     while waiting:
         rows, sampled, total = waiting.pop()
@@ -719,7 +719,7 @@ def draw_for(
             if target > total:
                 waiting.append((rows[mine], part, target))
                 continue
-            yield from draw_for(rows[mine], part, needs[1:], limits[1:])
+            yield from draw_for(rows[mine], part, others)
 
 
 def _climb_ladder(total: int, growth: Floats, limit: int) -> Indices:

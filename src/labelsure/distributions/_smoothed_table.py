@@ -162,9 +162,6 @@ class SmoothedTable(LabelsetDistribution):
         profile = Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
         return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
 
-    def _mode(self) -> Labelsets:
-        return self._top(1).labelsets[:, 0]
-
     def _top(self, k: int) -> TopLabelsets:
         """Return the best of those in the table and of the k best of the rest.
 
