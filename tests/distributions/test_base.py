@@ -29,7 +29,15 @@ QUESTIONS = {
     "plot",
 }
 SIZES = {"n_samples", "n_labels", "label_names", "index", "rules", "sparse_rows"}
-HELPERS = {"_repr_html_", "_with_index", "_dense_blocks", "_write", "_simple", "_summarise"}
+HELPERS = {
+    "_align_truth",
+    "_repr_html_",
+    "_with_index",
+    "_dense_blocks",
+    "_write",
+    "_simple",
+    "_summarise",
+}
 
 
 def concrete_kinds():

@@ -104,7 +104,7 @@ def expected_accuracy(
     metric: MetricLike,
     empty: float = 1.0,
 ) -> Expected:
-    """Compute the expected accuracy of labelsets under the classifier's own distribution.
+    """Expected accuracy of labelsets under the classifier's own distribution.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def expected_accuracy(
     -------
     Expected
         `value`, and the bounds `low` and `high`, each (n,), which are the value itself where it is
-        exact; `method` says how each was computed. It is an array of the values where one is
+        exact; `method` names how each was computed. It is an array of the values where one is
         expected.
 
     See Also
@@ -155,7 +155,7 @@ def decide(
     open_cost: float | None = None,
     skeptical: bool = False,
 ) -> Decisions:
-    """Return the labelset with the highest expected accuracy for each instance.
+    """Labelset with the highest expected accuracy for each instance.
 
     With `open_cost` or `skeptical`, under Hamming, `abstentions` says which single labels to leave
     open (partial abstention): `docs/howto/prediction_sets.md` says when to take which.

@@ -67,7 +67,7 @@ class Expected:
     low, high
         Bounds of the same shape: the values themselves where these are exact.
     method
-        (n,) how each instance was computed: "exact"; "certified", the bounds are guaranteed;
+        (n,) method of each instance: "exact"; "certified", the bounds are guaranteed;
         "sampled" or "certified+sampled", they are 95% intervals.
 
     Examples
@@ -89,7 +89,7 @@ class Expected:
 
     @classmethod
     def exactly(cls, value: Floats) -> Expected:
-        """Wrap exact values."""
+        """Exact values, whose bounds are the values themselves."""
         return cls(value, value, value, np.full(len(value), "exact"))
 
     @property
@@ -101,11 +101,11 @@ class Expected:
         return len(self.value)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Floats:
-        """Return the values."""
+        """The values."""
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def of_first_guess(self) -> Expected:
-        """Return the values of the first guess, (n,)."""
+        """Expected accuracies of the first guess, (n,)."""
         return Expected(self.value[:, 0], self.low[:, 0], self.high[:, 0], self.method)
 
 
@@ -114,12 +114,12 @@ Guesses = Labelsets | list[Labelsets]
 
 
 def as_guesses(Y: Labelsets) -> Guesses:
-    """Return one labelset for each instance as the only guess."""
+    """One labelset for each instance as the only guess."""
     return [Y] if is_sparse(Y) else Y[:, np.newaxis]
 
 
 def each_guess(guesses: Guesses) -> Iterable[Labelsets]:
-    """Return the first guess of all instances, then the second, ... each in one piece."""
+    """The first guess of all instances, then the second, ... each a contiguous array."""
     if isinstance(guesses, list):
         return guesses
     return np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
@@ -132,7 +132,7 @@ def expected_hamming(p: Floats, guesses: Guesses) -> Floats:
 
 
 def with_flips(Y: Labelsets) -> Labelsets:
-    """Return each labelset, followed by the same with one label flipped, (n, 1 + L, L).
+    """Each labelset, followed by the same with one label flipped, (n, 1 + L, L).
 
     Examples
     --------
@@ -156,7 +156,7 @@ T = TypeVar("T")
 
 
 def join_answers(parts: Iterable[tuple[Indices, T]]) -> T:
-    """Put answers for some rows each, all of one type, together in the order of the rows."""
+    """Concatenation of answers for some rows each, all of one type, in the order of the rows."""
     rows, answers = zip(*parts, strict=True)
     if len(answers) == 1:
         return cast(T, answers[0])
@@ -187,7 +187,7 @@ class Optimum:
     labelsets
         (n, L), the lowest code on a tie.
     gaps
-        (n,) by how much, at most, their expected accuracy is below the best possible.
+        (n,) upper bound on their regret in expected accuracy.
     """
 
     labelsets: Labelsets
@@ -196,7 +196,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Support:
-    """The labelsets that are known of some instances, and what all the others have at most.
+    """Known labelsets of some instances, with upper bounds on the probability of all others.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ class Support:
         The known labelsets with their probabilities, divided by the sum of these; or with draws
         that stand for the others.
     seen_mass
-        (n,) what differences within the table count for: that sum, or 1 with draws.
+        (n,) weight of differences within the table: that sum, or 1 with draws.
     unseen_mass
-        (n,) the most that can be elsewhere than the table says: what all others have together,
-        twice with draws, which are themselves elsewhere then.
+        (n,) upper bound on the probability that the table misplaces: the sum of all others, twice
+        that with draws, which may be misplaced themselves.
     largest_unseen
-        (n,) the most that a single labelset that was not enumerated can have.
+        (n,) upper bound on the probability of a single labelset that was not enumerated.
     marginals
         P(y_j = 1) with bounds, which are simultaneous 95% intervals with draws; for Hamming alone.
     """
@@ -222,10 +222,10 @@ class Support:
 
 
 Known: TypeAlias = "Support | LabelsetDistribution"
-"""What decisions go by: the labelsets that are known, or a distribution that knows all."""
+"""Input of a decision rule: the labelsets that are known, or a whole distribution."""
 
 Best: TypeAlias = "Optimum | Known"
-"""The best labelsets for some instances, or what decisions go by."""
+"""Best labelsets of some instances, or the input of their decision rule."""
 
 
 @dataclass(frozen=True)

@@ -71,13 +71,13 @@ SIMPLE = (EXACT, HAMMING)
 class LabelsetDistribution(ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
-    Each kind answers the same questions in its own best way. Public methods check their arguments
-    and ask the underscored ones, the primitives, which a new kind implements.
+    Public methods check their arguments and call the underscored ones, the primitives, which a
+    subclass implements: two of them, and others where it has a faster algorithm.
 
     Parameters
     ----------
     n_samples, n_labels
-        The size of the batch and the number of labels.
+        Size of the batch and number of labels.
     label_names
         One for each label; None where they have none.
 
@@ -105,7 +105,7 @@ class LabelsetDistribution(ABC):
     _is_independent = False  # whether labels are independent given x
     _has_conditionals = False  # whether it is made of P(y_j = 1) given earlier labels, and x
     _is_dense = False  # whether everything is computed from all 2**L probabilities
-    _has_engines = False  # whether `with_engine` changes how it is computed
+    _has_engines = False  # whether `with_engine` changes the algorithm
     _can_enumerate = False  # whether engine="certified" is one of these
     _lists_labelsets = False  # whether all labelsets but those listed have probability 0
     _votes: Votes | None = None  # votes that it was made of
@@ -115,7 +115,7 @@ class LabelsetDistribution(ABC):
     def __init__(self, n_samples: int, n_labels: int, label_names: Names = None) -> None:
         self._n_samples = n_samples
         self._n_labels = n_labels
-        self.labelset_bytes = n_labels  # about how much memory one takes
+        self.labelset_bytes = n_labels  # approximate memory of one
         self._label_names = check_label_names(label_names, n_labels)
         self._index: pd.Index | None = None
         self._rules: LabelRules | None = None
@@ -146,7 +146,7 @@ class LabelsetDistribution(ABC):
         return self._rules
 
     def _with_index(self, index: pd.Index | None) -> Self:
-        """Return the same distributions with names for their rows; None takes them away."""
+        """The same distributions with row names; None removes them."""
         if index is not None and len(index) != len(self):
             raise wrong_index(index, len(self))
         new = copy(self)
@@ -165,7 +165,7 @@ class LabelsetDistribution(ABC):
         return make_html(f"{type(self).__name__}: {sizes}{names}.")
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Return the distributions of some rows: an index, a slice, indices or a mask."""
+        """Distributions of some rows: an index, a slice, indices or a mask."""
         taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
@@ -173,7 +173,7 @@ class LabelsetDistribution(ABC):
         return new
 
     def align(self, Y: LabelsetsLike, name: str = "Y") -> Labelsets:
-        """Return labelsets in the order of these labels and instances, or refuse them.
+        """Labelsets in the order of these labels and instances.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class LabelsetDistribution(ABC):
         return truth
 
     def marginals(self) -> Floats:
-        """Return the probability of each label.
+        """Probability of each label.
 
         Returns
         -------
@@ -209,7 +209,7 @@ class LabelsetDistribution(ABC):
         return self._marginals().value
 
     def marginal_bounds(self) -> Expected:
-        """Return the probability of each label with bounds.
+        """Probability of each label with bounds.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class LabelsetDistribution(ABC):
         return self._marginals()
 
     def log_prob(self, Y: LabelsetsLike) -> Floats:
-        """Return the log-probability of one labelset for each instance.
+        """Log-probability of one labelset for each instance.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class LabelsetDistribution(ABC):
         return self._log_prob(self.align(Y, "Y"))
 
     def mode(self) -> Labelsets:
-        """Return the most probable labelset of each instance; on a tie the lowest code.
+        """Most probable labelset of each instance; on a tie the lowest code.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class LabelsetDistribution(ABC):
         return self._mode()
 
     def profile(self) -> Profile:
-        """Return the four numbers that all confidence candidates are computed from.
+        """The four numbers that all confidence candidates are computed from.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class LabelsetDistribution(ABC):
         return self._summary([], 1.0).profile
 
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
-        """Return the same distributions with other settings of inference.
+        """The same distributions with other settings of inference.
 
         Only a `ChainMixture` has engines; all other kinds are always exact.
 
@@ -279,7 +279,7 @@ class LabelsetDistribution(ABC):
         return self
 
     def top(self, k: int) -> TopLabelsets:
-        """Return the k most probable labelsets of each instance.
+        """The k most probable labelsets of each instance.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class LabelsetDistribution(ABC):
         return self._top(int(k))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
-        """Draw labelsets.
+        """Random labelsets of each instance.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class LabelsetDistribution(ABC):
     def expected(
         self, metric: MetricLike, Y_pred: LabelsetsLike, *, empty: float = 1.0
     ) -> Expected:
-        """Return the expected accuracy of given labelsets, with bounds.
+        """Expected accuracy of given labelsets, with bounds.
 
         `labelsure.expected_accuracy` is the usual way to call it.
 
@@ -364,7 +364,7 @@ class LabelsetDistribution(ABC):
         return self._expected([metric], given, empty)[0]
 
     def temper(self, temperature: float) -> LabelsetDistribution:
-        """Return these distributions with their logits divided by a temperature.
+        """These distributions with their logits divided by a temperature.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class LabelsetDistribution(ABC):
         return tempered
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
-        """Return the probabilities of all labelsets.
+        """Probabilities of all labelsets.
 
         Parameters
         ----------
@@ -430,7 +430,7 @@ class LabelsetDistribution(ABC):
         probabilities: bool | None = None,
         sep: str | None = None,
     ) -> pd.DataFrame:
-        """Return the most probable labelset of each instance and its confidence as a table.
+        """Most probable labelset of each instance and its confidence as a table.
 
         Parameters
         ----------
@@ -453,7 +453,7 @@ class LabelsetDistribution(ABC):
         return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
 
     def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the most probable labelsets of one instance as bars.
+        """Bar chart of the most probable labelsets of one instance.
 
         Parameters
         ----------
@@ -470,8 +470,8 @@ class LabelsetDistribution(ABC):
         """
         return plot_instance(self, row, k, ax)
 
-    # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape. A
-    # kind needs `_take`, and `_log_prob` or `_probabilities`; all else has a default.
+    # Primitives. Arguments are checked, labelsets are int8 arrays of the right shape. A subclass
+    # needs `_take`, and `_log_prob` or `_probabilities`; all else has a default.
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -505,7 +505,7 @@ class LabelsetDistribution(ABC):
         return join_answers((rows, block.size_marginals()) for rows, block in self._dense_blocks())
 
     def _covariance_sums(self) -> Floats | None:
-        """Absolute covariances with label j, summed, (n, L); None where there is no way."""
+        """Sums of absolute covariances with each label, (n, L); None where not available."""
         return None
 
     def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
@@ -539,7 +539,7 @@ class LabelsetDistribution(ABC):
         return [found[metric] for metric in metrics]
 
     def _best(self, metric: Metric, empty: float) -> Iterator[tuple[Indices, Best]]:
-        """Labelsets of the highest expected accuracy, or what decisions go by, block by block."""
+        """Labelsets of the highest expected accuracy, or inputs of its rule, block by block."""
         is_dense = self._is_dense or self.n_labels <= _limits.CHEAP_DENSE_LABELS
         if not is_dense or not has_dense_best(metric, self.n_labels):
             yield np.arange(len(self)), self
@@ -554,10 +554,10 @@ class LabelsetDistribution(ABC):
         """Log-probability of one labelset for each instance, by temperature."""
         return lambda temperature: self._temper(temperature)._log_prob(Y)
 
-    # How defaults come about.
+    # Defaults by blocks of all probabilities.
 
     def _views(self, question: Question) -> Iterator[tuple[Indices, Approximation]]:
-        """Blocks of instances with what answers the question about them: all 2**L probabilities."""
+        """Blocks of instances, each with the approximation that answers the question about them."""
         return self._dense_blocks()
 
     def _dense_blocks(self) -> Iterator[tuple[Indices, DenseBlock]]:
@@ -610,7 +610,7 @@ class TemperedJoint(LabelsetDistribution):
 
 
 def check_distribution(dist: object) -> LabelsetDistribution:
-    """Return the argument if it is a distribution over labelsets, or say how to make one."""
+    """The argument. Raises InputError if it is no distribution over labelsets."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(
             f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
@@ -625,7 +625,7 @@ def confidence(
     bounds: bool = False,
     raw: bool = False,
 ) -> pd.DataFrame:
-    """Compute the confidence candidates of each distribution.
+    """Confidence candidates of each distribution.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """`ChainMixture`: a chain or the mean of several.
 
-With few labels the whole joint distribution is computed (`DenseBlocks`). With more, a search
+With few labels the whole joint distribution is computed (`DenseBlock`). With more, a search
 enumerates the likely labelsets (`Enumeration`). Where its bounds are too wide, the joint
 distribution or draws (`Sampled`) follow, a block of instances at a time.
 """
@@ -61,7 +61,7 @@ ANY = 2.0  # above 1: as an upper limit no constraint, as a mass never reached
 
 @dataclass(frozen=True)
 class Plan:
-    """How far the engines "auto", "certified" and "sampled" go for a question.
+    """Effort of the engines "auto", "certified" and "sampled" for a question.
 
     Parameters
     ----------
@@ -179,14 +179,14 @@ class ChainMixture(LabelsetDistribution):
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
     def _with_parts(self, parts: list[Chain], shares: Floats | None, n_samples: int) -> Self:
-        """Return a mixture of other chains, which need not be checked again."""
+        """A mixture of other chains, which need not be checked again."""
         new = copy(self)
         new._parts, new._shares, new._n_samples = parts, shares, n_samples
         new._chains, new._kept = WeightedChains(parts, shares), None
         return new
 
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
-        """Return the same distributions with other settings of inference.
+        """The same distributions with other settings of inference.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class ChainMixture(LabelsetDistribution):
                     yield rows[mine], best
 
     def _approximate(self, question: Question) -> Iterator[tuple[Indices, Approximation | Self]]:
-        """Search; then draw where that does not do, or compute the joint distribution."""
+        """Enumeration; where its bounds are too wide, draws or the joint distribution."""
         plan, progress = self._plan(question), Progress(len(self))
         if not len(self):
             yield np.arange(0), enumerate_chains(self._chains, plan.goals, 0)

@@ -32,11 +32,11 @@ from labelsure.labelsets.label_names import check_label_order
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 
 CALL_ROWS = 2**16
-"""How many rows a base learner is asked for in one call."""
+"""Rows that a base learner predicts in one call."""
 
 
 def open_interval(p: Floats) -> Floats:
-    """Keep probabilities off 0 and 1, so that their logits are numbers."""
+    """Probabilities clipped to the open interval (0, 1), so that their logits are finite."""
     return np.clip(p, np.finfo(float).tiny, 1 - 2.0**-53)
 
 
@@ -59,27 +59,27 @@ class Chain(ABC):
 
     @abstractmethod
     def take(self, rows: Rows) -> Self:
-        """Return the chain for some of its instances."""
+        """The chain for some of its instances."""
 
     @abstractmethod
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        """P(label at `position` = 1) for pairs of an instance and its earlier labels, (k,)."""
 
     @abstractmethod
     def temper(self, temperature: float) -> Self:
-        """Return the chain with the log-odds of each link divided by the temperature."""
+        """The chain with the log-odds of each link divided by the temperature."""
 
     def log_prob(self, Y: Labelsets) -> Floats:
-        """Return the log-probability of one labelset for each instance."""
+        """Log-probability of one labelset for each instance, (n,)."""
         return log_prob_of_logits(self.link_logits(Y))
 
     def link_logits(self, Y: Labelsets) -> Floats:
-        """Return the log-odds of each label's value, given those before it, (n, L)."""
+        """Log-odds of each label's value, given those before it, (n, L)."""
         logits = logit(self.path_conditionals(Y))
         return np.where(Y == 1, logits, -logits)
 
     def path_conditionals(self, Y: Labelsets) -> Floats:
-        """Return P(y_j = 1) of each label given those before it in the labelset, (n, L)."""
+        """P(y_j = 1) of each label given those before it in the labelset, (n, L)."""
         ordered = Y[:, self.order]
         p = np.empty(Y.shape)
         for j, label in enumerate(self.order):
@@ -87,14 +87,14 @@ class Chain(ABC):
         return p
 
     def sample(self, rows: Indices, uniforms: Floats) -> Labelsets:
-        """Draw one labelset for each entry of `rows`, label by label."""
+        """One labelset for each entry of `rows`, by ancestral sampling, (k, L)."""
         unused = np.broadcast_to(0.0, (self.n_samples, self.order.size))
         return self.draw_paths(rows, uniforms, unused)[0]
 
     def draw_paths(
         self, rows: Indices, uniforms: Floats, mean_logits: Floats
     ) -> tuple[Labelsets, Floats]:
-        """Draw as `sample` does; also return what the links say of each draw.
+        """Labelsets by ancestral sampling, with two control variates of their log-probability.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class Chain(ABC):
         return drawn, excess
 
     def search_beam(self, width: int) -> tuple[Labelsets, Floats, Floats]:
-        """Keep the `width` likeliest prefixes, label by label.
+        """Beam search: the `width` likeliest prefixes are kept, label by label.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class Chain(ABC):
         return found, q, pruned
 
     def _ask_prefixes(self, position: int, q: Floats, prefixes: Labelsets) -> Floats:
-        """Return P(label at `position` = 1) after (n, w, position) prefixes; 0 where q is 0."""
+        """P(label at `position` = 1) after (n, w, position) prefixes, (n, w); 0 where q is 0."""
         p = np.zeros(q.shape)
         rows, places = np.nonzero(q > 0)  # what is impossible need not be asked for
         for first in range(0, rows.size, CALL_ROWS):
@@ -149,7 +149,7 @@ class Chain(ABC):
         return p
 
     def joint(self) -> Floats:
-        """Return all probabilities, (n, 2**L) in code order, prefix by prefix."""
+        """All probabilities, (n, 2**L) in code order, prefix by prefix."""
         n_labels = self.order.size
         q = np.ones((self.n_samples, 1))
         for j in range(n_labels):
@@ -191,7 +191,7 @@ class ChainLinks:
 
 @lru_cache(maxsize=64)
 def _temper(links: ChainLinks, temperature: float) -> ChainLinks:
-    """Temper the links once for all instances of a mixture, which come a few at a time."""
+    """Tempered links, cached: a mixture's instances come a few at a time."""
     return ChainLinks(links.order, links.weights / temperature)
 
 
@@ -243,7 +243,7 @@ class LinearChain(Chain):
 
     @classmethod
     def from_fitted(cls, order: Indices, base: Floats, weights: Floats) -> Self:
-        """Return the chain of a fitted model, whose order and weights were checked with it.
+        """Chain of a fitted model, whose order and weights were checked with it.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class LinearChain(Chain):
         return len(self.base)
 
     def take(self, rows: Rows) -> Self:
-        """Return the chain for some of its instances."""
+        """The chain for some of its instances."""
         taken = copy(self)  # what was checked need not be checked again
         taken.base = self.base[rows]
         return taken
@@ -275,27 +275,27 @@ class LinearChain(Chain):
         return float(most.max(initial=0.0))
 
     def link_logits(self, Y: Labelsets) -> Floats:
-        """Return the log-odds of each label's value, given those before it, (n, L)."""
+        """Log-odds of each label's value, given those before it, (n, L)."""
         logits = np.empty(Y.shape)
         logits[:, self.order] = self.base + Y[:, self.order] @ self.weights.T
         return np.where(Y == 1, logits, -logits)
 
     def temper(self, temperature: float) -> Self:
-        """Return the chain with the log-odds of each link divided by the temperature."""
+        """The chain with the log-odds of each link divided by the temperature."""
         tempered = copy(self)
         tempered.base, tempered.links = self.base / temperature, _temper(self.links, temperature)
         tempered.weights = tempered.links.weights
         return tempered
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        """P(label at `position` = 1) for pairs of an instance and its earlier labels, (k,)."""
         logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
         return expit(logits)
 
 
 @lru_cache(maxsize=8)
 def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
-    """Make the plan once for a mixture: its instances come a few at a time, in several threads."""
+    """Plan of the joint, cached: a mixture's instances come a few at a time, in several threads."""
     weights, orders = [link.weights for link in links], [link.order for link in links]
     return plan_blocks(np.stack(weights), np.stack(orders))
 
@@ -361,13 +361,13 @@ class PrefixChain(Chain):
         return self._rows.size
 
     def take(self, rows: Rows) -> Self:
-        """Return the chain for some of its instances."""
+        """The chain for some of its instances."""
         taken = copy(self)
         taken._rows = self._rows[rows]
         return taken
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
-        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        """P(label at `position` = 1) for pairs of an instance and its earlier labels, (k,)."""
         if not rows.size:
             return np.empty(0)  # most learners refuse to predict no rows
         given: Any = self._conditional(position, self._rows[rows], prefixes)
@@ -381,7 +381,7 @@ class PrefixChain(Chain):
         return p if self._temperature == 1 else expit(logit(p) / self._temperature)
 
     def temper(self, temperature: float) -> Self:
-        """Return the chain with the log-odds of each link divided by the temperature."""
+        """The chain with the log-odds of each link divided by the temperature."""
         tempered = copy(self)
         tempered._temperature = temperature * self._temperature
         return tempered
@@ -414,7 +414,7 @@ class LinearStack(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _stack_links(links: tuple[ChainLinks, ...]) -> tuple[Floats, Floats, Indices]:
-    """Stack what is the same for all instances, once for a mixture: they come a few at a time."""
+    """Factors, terms and orders of all chains, cached: instances come a few at a time."""
     terms = np.stack([link.terms for link in links])
     return np.exp(terms), terms, np.stack([link.order for link in links])
 
@@ -439,11 +439,11 @@ class PathDraws(NamedTuple):
     excess: Floats
 
     def take(self, rows: Rows) -> PathDraws:
-        """Return the draws of some instances."""
+        """The draws of some instances."""
         return PathDraws(self.owners[rows], self.draws[rows], self.excess[rows])
 
     def join(self, more: PathDraws) -> PathDraws:
-        """Put further draws of all strata behind these."""
+        """These draws followed by further ones in each stratum."""
         pairs: Any = zip(self, more, strict=True)
         return PathDraws(*(np.concatenate(pair, axis=2) for pair in pairs))
 
@@ -474,7 +474,7 @@ class WeightedChains:
         return len(self.chains)
 
     def take(self, rows: Rows) -> WeightedChains:
-        """Return the chains for some of their instances."""
+        """The chains for some of their instances."""
         shares = None if self.is_equal else self.shares[rows]
         taken = WeightedChains([chain.take(rows) for chain in self.chains], shares)
         taken._squared = None if self._squared is None else self._squared.take(rows)
@@ -502,7 +502,7 @@ class WeightedChains:
         return LinearStack(np.exp(logits), logits, *links)
 
     def row_keys(self) -> NDArray[np.uint64]:
-        """Return a number of 64 bits for what each instance is, (n,).
+        """64-bit hash of each instance, (n,).
 
         It is a digest of the shares and of the log-odds along the path on which no label is set,
         in single precision: equal instances whose log-odds differ by rounding have the same.
@@ -514,12 +514,12 @@ class WeightedChains:
         return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
     def owners_of_each(self, size: int) -> Integers:
-        """Return which chain each draw comes from, (n, m, size), where each gives `size`."""
+        """Chain of each draw, (n, m, size), where the strata are the chains."""
         of_chain = np.arange(len(self))[:, np.newaxis]
         return np.broadcast_to(of_chain, (self.n_samples, len(self), size))
 
     def choose_owners(self, uniforms: Floats) -> Integers:
-        """Return which chain each draw comes from, by its weight.
+        """Chain of each draw, (n, m, size), by stratified sampling of the weights.
 
         The weights of an instance, one after the other, are cut into m strata of the same size.
         With equal weights the strata are the chains.
@@ -529,7 +529,7 @@ class WeightedChains:
         return find_owners(self.shares, places.reshape(len(places), -1)).reshape(uniforms.shape)
 
     def draw(self, owners: Integers, uniforms: Floats) -> PathDraws:
-        """Draw labelsets by (n, m, size, L) uniform numbers, each from the chain that owns it."""
+        """Labelsets drawn by (n, m, size, L) uniform numbers, each from the chain that owns it."""
         drawn = PathDraws(
             owners, np.empty(uniforms.shape, dtype=np.int8), np.empty((*owners.shape, 2))
         )
@@ -552,7 +552,7 @@ class WeightedChains:
         return np.asarray(np.einsum("nm,nmj->nj", self.shares, by_chain) / len(self))
 
     def log_prob(self, labelsets: Labelsets, *, with_squared: bool = False) -> Floats:
-        """Return the log of the mixture's P(y), (n, ..., q), for labelsets (n, ..., L).
+        """Log of the mixture's P(y), (n, ..., q), for labelsets (n, ..., L).
 
         The last axis is of length 1, or 2 `with_squared`: then that of the chains with squared
         odds, of the same weights, follows.
@@ -587,7 +587,7 @@ class WeightedChains:
         return at
 
     def path_sums(self, paths: PathDraws, predicted: Labelsets) -> Floats:
-        """Return how draws compare with a prediction, (n, m, size, 4).
+        """Counts of draws' labels against a prediction, and control variates, (n, m, size, 4).
 
         Sums of y_j - P(y_j = 1 | labels before) in the draws' own chains, whose means are 0, and
         numbers of labels: each over the labels that are not predicted, and over those that are.
@@ -606,7 +606,7 @@ class WeightedChains:
         return sums
 
     def link_moments(self, paths: PathDraws) -> Floats:
-        """Return sums over draws of P(y_j = 1 | labels before), a control variate, and products.
+        """Sums over draws of P(y_j = 1 | labels before), a control variate, and their products.
 
         (n, m, 2, 5, L) as `_kernels.chain_paths.link_moment_rows` writes them. The control is 0
         where a chain is not linear.
@@ -624,7 +624,7 @@ class WeightedChains:
         return moments
 
     def conditional_range(self) -> tuple[Floats, Floats]:
-        """Return what P(y_j = 1 | labels before) is at least and at most, (n, m, L) by stratum."""
+        """Bounds of P(y_j = 1 | labels before), (n, m, L) by stratum."""
         if self.stack is None:
             return np.zeros((1, 1, 1)), np.ones((1, 1, 1))
         logits, terms = self.stack.logits, self.stack.terms
@@ -635,7 +635,7 @@ class WeightedChains:
         return least.min(axis=1, keepdims=True), most.max(axis=1, keepdims=True)
 
     def _path_conditionals(self, paths: PathDraws) -> Floats:
-        """Return P(y_j = 1 | labels before) along each draw's path, (n, m, size, L)."""
+        """P(y_j = 1 | labels before) along each draw's path, (n, m, size, L)."""
         p = np.empty(paths.draws.shape)
         for m, chain in enumerate(self.chains):
             mine = np.nonzero(paths.owners == m)

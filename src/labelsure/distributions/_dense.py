@@ -78,7 +78,7 @@ class DenseDistribution(LabelsetDistribution):
 
     @classmethod
     def from_trusted(cls, P: Array, label_names: Names = None) -> Self:
-        """Wrap rows that are known to be distributions, without a sweep to check them.
+        """Distributions of rows that are known to be probabilities, without a sweep to check them.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class DenseDistribution(LabelsetDistribution):
         return DenseBlock(self._P).log_prob(Y)
 
     def _probabilities(self) -> Floats:
-        # The array itself, which may be large: read-only, so that nobody changes the answers.
+        # The array itself, which may be large: read-only: the answers depend on it.
         P = self._P.astype(np.float64, copy=False).view()
         P.flags.writeable = False
         return P

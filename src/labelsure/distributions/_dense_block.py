@@ -40,7 +40,7 @@ time than from all pairs: `labelsure.decide` finds it so for all kinds."""
 
 
 def has_dense_best(metric: Metric, n_labels: int) -> bool:
-    """Whether a `DenseDistribution` has its own way for a metric and a number of labels."""
+    """Whether a `DenseBlock` has a solver for a metric and a number of labels."""
     by_pairs = metric not in _BEST_WITHOUT_PAIRS and n_labels <= _limits.ALL_PAIRS_LABELS
     return metric == JACCARD or by_pairs
 
@@ -104,7 +104,7 @@ class DenseBlock(Approximation):
         return TopLabelsets(self._labelsets_of(codes), log(probabilities))
 
     def sample(self, uniforms: Floats) -> Labelsets:
-        """Draw by (n, size) uniform numbers, (n, size, L)."""
+        """Labelsets drawn by (n, size) uniform numbers, (n, size, L)."""
         codes = np.empty(uniforms.shape, dtype=np.int64)
         for_rows(kernels.sample_rows, len(self), self.P, uniforms, into=[codes])
         return self._labelsets_of(codes)
@@ -122,7 +122,7 @@ class DenseBlock(Approximation):
         return [Expected.exactly(values[metric]) for metric in metrics]
 
     def _expect(self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float) -> list[Floats]:
-        """Return several metrics' expectations from one table P(tp = a, fn = b) an instance."""
+        """Expectations of several metrics, (n,) each, from one table P(tp = a, fn = b) a row."""
         if not metrics:
             return []
         overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
@@ -154,7 +154,7 @@ class DenseBlock(Approximation):
         return Optimum(from_codes(best, self.n_labels), np.zeros(len(self)))
 
     def _best_jaccard(self, empty: float) -> Integers:
-        """Return codes: where bounds prove none, by a transform, in double precision if it must."""
+        """Codes of the optima, (n,); the transform runs for rows that the bounds leave open."""
         best, rule = self._prove_jaccard(empty), unit_interval(self.n_labels - 1)
         is_long = self.n_labels > SINGLE_PRECISION_BEYOND
         for precision in (np.float32, np.float64) if is_long else (np.float64,):
@@ -164,7 +164,7 @@ class DenseBlock(Approximation):
         return best
 
     def _prove_jaccard(self, empty: float) -> Integers:
-        """Return the codes of the predictions that bounds prove the best under Jaccard, or -1.
+        """Codes of the predictions that bounds prove the best under Jaccard, (n,); -1 for none.
 
         |y or p| is at least max(|y|, |p|), so a label is worth at most E[y_j / max(|y|, k)] in a
         prediction of k labels, and the k best labels bound all predictions of that size. The one
@@ -189,7 +189,7 @@ class DenseBlock(Approximation):
 
 
 def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Floats:
-    """Return values[k, tp, fn]; what cannot happen stays 0."""
+    """Metric of k predicted labels by k, tp and fn, (L + 1, L + 1, L + 1); 0 if impossible."""
     values = np.zeros((n_labels + 1,) * 3)
     for k in range(n_labels + 1):
         table = metric.table(n_labels, k, empty=empty)

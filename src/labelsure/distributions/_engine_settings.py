@@ -1,4 +1,4 @@
-"""`Engine`: how chains are computed, and when to stop."""
+"""`Engine`: algorithm and stopping rules of inference in chains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENGINES = ("auto", "dense", "certified", "sampled")
 
 
 class EngineSettings(TypedDict, total=False):
-    """What constructors and `with_engine` can set; see `Engine`, whose `name` is `engine` here."""
+    """Settings of constructors and `with_engine`; see `Engine`, whose `name` is `engine` here."""
 
     engine: str
     tolerance: float
@@ -25,7 +25,7 @@ class EngineSettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Engine:
-    """How to compute, and when to stop.
+    """Algorithm and stopping rules of inference in chains.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Engine:
         read_whole_number(self.keep_top, "keep_top", 0)
 
     def replace(self, settings: EngineSettings) -> Engine:
-        """Return the engine with some of its settings replaced."""
+        """The engine with some of its settings replaced."""
         unknown = [name for name in settings if name not in EngineSettings.__annotations__]
         if unknown:
             raise unknown_name("setting", unknown[0], EngineSettings.__annotations__)
@@ -79,4 +79,4 @@ class Engine:
 
 
 DEFAULT_ENGINE = Engine()
-"""What computes where nobody asks for another."""
+"""Engine of chains that are given no other."""

@@ -67,11 +67,11 @@ class Independent(LabelsetDistribution):
 
     @abstractmethod
     def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
-        """Return the labels, and for each of them whether a labelset has it."""
+        """The labels, and for each of them whether a labelset has it."""
 
     @abstractmethod
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
-        """Return the labelsets of some of the listed labels."""
+        """Labelsets of the chosen ones among the listed labels."""
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         listed, marks = self._mark(Y)
@@ -175,7 +175,7 @@ class IndependentLabels(Independent):
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, label_names: Names = None) -> Self:
-        """Make the distributions whose marginals have these logits.
+        """Distributions whose marginals have these logits.
 
         A marginal near 1 is rounded, its logit is not: log-probabilities, the runner-up and `top`
         come from the logits, so that no labelset is impossible.

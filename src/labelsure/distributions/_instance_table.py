@@ -1,4 +1,4 @@
-"""Distributions as people look at them: a table with a row for each instance, a chart of one.
+"""Table of distributions with a row for each instance, and a chart of one instance.
 
 This module owns the columns of these tables, also those that `AccuracyAwareClassifier.assess` adds.
 No label can have the name of another column: those of single labels begin with `probability_`, and
@@ -36,7 +36,7 @@ def tabulate_modes(
     probabilities: bool,
     sep: str | None,
 ) -> pd.DataFrame:
-    """Return the most probable labelsets with the candidates, one row for each instance."""
+    """Most probable labelsets with the candidates, one row for each instance."""
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
     check_sep(sep, dist.label_names)
     check_candidates(candidates)
@@ -55,7 +55,7 @@ def make_table(
     probabilities: bool,
     sep: str | None,
 ) -> pd.DataFrame:
-    """Return predictions and what is known of them, one row for each instance."""
+    """Predictions, their probabilities and other columns, one row for each instance."""
     import pandas as pd
 
     n_top = check_shown(k, dist.n_labels)
@@ -78,7 +78,7 @@ def make_table(
 
 
 def check_shown(k: int, n_labels: int) -> int:
-    """Return how many of the most probable labelsets to show: not more than there are.
+    """Number of most probable labelsets to show: not more than there are.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def check_shown(k: int, n_labels: int) -> int:
 def plot_instance(
     dist: LabelsetDistribution, row: int, k: int, ax: Axes | None, Y_pred: Labelsets | None = None
 ) -> Axes:
-    """Draw the k most probable labelsets of one instance as bars, and what is predicted for it."""
+    """Bar chart of the k most probable labelsets of one instance and of its prediction."""
     n_top = check_shown(k, dist.n_labels)
     if not isinstance(row, (int, np.integer)) or n_top == 0:
         raise InputError(

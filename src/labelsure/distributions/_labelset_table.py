@@ -41,12 +41,12 @@ def _plugin(counts: WeightedLabelsets, size: int) -> Floats:
 
 
 def _miller_madow(counts: WeightedLabelsets, size: int) -> Floats:
-    """Add the first term of the bias: half a degree of freedom a draw."""
+    """Plug-in estimate plus the first term of its bias: half a degree of freedom a draw."""
     return _plugin(counts, size) + (counts.lengths - 1) / (2 * size)
 
 
 def _grassberger(counts: WeightedLabelsets, size: int) -> Floats:
-    """Replace log n_i by G(n_i), whose bias falls exponentially with n_i (Grassberger 2003)."""
+    """Plug-in with G(n_i) for log n_i: its bias falls exponentially with n_i (Grassberger 2003)."""
     n = counts.weights
     sign = np.where(n % 2 == 0, 0.5, -0.5)
     G = digamma(n) + sign * (digamma((n + 1) / 2) - digamma(n / 2))
@@ -54,7 +54,7 @@ def _grassberger(counts: WeightedLabelsets, size: int) -> Floats:
 
 
 def _chao_shen(counts: WeightedLabelsets, size: int) -> Floats:
-    """Shrink the shares to the estimated coverage; weigh by the chance of being seen."""
+    """Horvitz-Thompson sum over shares shrunk to the estimated coverage (Chao and Shen 2003)."""
     n_singletons = counts.sum((counts.weights == 1).astype(np.float64))
     # With singletons only the coverage would be 0 and the estimate infinite.
     coverage = 1 - np.where(n_singletons == size, size - 1.0, n_singletons) / size
@@ -74,7 +74,7 @@ ENTROPY_ESTIMATORS: dict[str, Callable[[WeightedLabelsets, int], Floats]] = {
 
 
 def check_estimator(estimator: str, size: int) -> str:
-    """Return the name of an estimator that `size` draws suffice for, or say what is wrong."""
+    """Name of an entropy estimator. Raises InputError if unknown or if `size` draws are too few."""
     if estimator not in ENTROPY_ESTIMATORS:
         raise unknown_name("entropy estimator", estimator, ENTROPY_ESTIMATORS)
     if estimator != "plugin" and size < 2:
@@ -88,7 +88,7 @@ def check_estimator(estimator: str, size: int) -> str:
 def estimate_profile(
     plain: Profile, counts: WeightedLabelsets, size: int, estimator: str
 ) -> Profile:
-    """Return the profile with entropy and collision by the estimator, and its name."""
+    """Profile with entropy and collision by the estimator, whose name is its `method`."""
     method = np.full(len(plain), estimator)
     if estimator == "plugin":
         return replace(plain, method=method)
@@ -162,7 +162,7 @@ class LabelsetTable(LabelsetDistribution):
         label_names: Names = None,
         known: WeightedLabelsets | None = None,
     ) -> Self:
-        """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
+        """Table of labelsets whose weights are known to be probabilities.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class LabelsetTable(LabelsetDistribution):
         entropy: str = "plugin",
         unknown: str = "drop",
     ) -> Self:
-        """Return the table of how often each labelset was drawn or voted for.
+        """Table of the relative frequencies of drawn labelsets, or of votes.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class LabelsetTable(LabelsetDistribution):
         n_samples: int,
         label_names: Names,
     ) -> Self:
-        """Return the shares of votes; with weights, Kish's effective number of them is kept."""
+        """Table of the shares of votes, with Kish's effective number of votes."""
         totals = np.bincount(instance, weights, minlength=n_samples)
         if not totals.all():
             raise InputError(
@@ -384,14 +384,14 @@ class LabelsetTable(LabelsetDistribution):
 
 
 def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-    """Return the sum over an instance's labelsets of weight times accuracy of Y_pred, (n,)."""
+    """Sum over an instance's labelsets of weight times accuracy of Y_pred, (n,)."""
     return seen.sum(seen.weights * metric.values(*seen.counts(Y_pred), empty=empty))
 
 
 def _flatten(
     labelsets: LabelsetsLike, probabilities: ArrayLike
 ) -> tuple[Labelsets, NDArray[np.floating[Any]], Indices]:
-    """Return all labelsets below each other, their weights, and how many each instance has."""
+    """All labelsets below each other, their weights, and their numbers by instance."""
     labelsets = _by_instance(labelsets, "labelsets")
     weights_of = _by_instance(probabilities, "probabilities")
     if len(labelsets) != len(weights_of):
@@ -425,7 +425,7 @@ def _flatten(
 
 
 def _by_instance(values: Any, name: str) -> Any:
-    """Return a sequence with one entry for each instance; a DataFrame becomes an array."""
+    """Sequence with one entry for each instance; a DataFrame becomes an array."""
     values = np.asarray(values) if hasattr(values, "columns") else values
     try:
         len(values)

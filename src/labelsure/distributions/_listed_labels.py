@@ -65,7 +65,7 @@ class Rest:
 
     @cached_property
     def kinds(self) -> tuple[Integers, Integers]:
-        """The different sizes, and which of them each instance has."""
+        """Distinct sizes, and the index of each instance's own."""
         if self.floor == 0:  # nothing to count, whatever the size
             return np.zeros(1, dtype=np.int64), np.zeros(len(self.sizes), dtype=np.int64)
         sizes, which = np.unique(self.sizes, return_inverse=True)
@@ -73,7 +73,7 @@ class Rest:
 
     @cached_property
     def counts(self) -> tuple[Integers, Integers, Floats]:
-        """Which of the rests each instance has; of each the first number of ones, and P(number)."""
+        """Rest of each instance; of each rest the first number of ones, and P(number)."""
         sizes, which = self.kinds
         found = [_count_binomial(int(size), self.floor) for size in sizes]
         probabilities = np.zeros((len(found), max((len(p) for _, p in found), default=1)))
@@ -88,19 +88,19 @@ class Rest:
         return int(firsts.max(initial=0)) + probabilities.shape[1] - 1
 
     def factors(self, nodes: Floats) -> tuple[Integers, Floats, Floats]:
-        """Return which rests there are, and E[t**ones] of each at nodes t, and at 0."""
+        """Rest of each instance, and E[t**ones] of each rest at nodes t, and at 0."""
         sizes, which = self.kinds
         logs = np.log1p(-self.floor * np.append(1 - nodes, 1.0))
         values = np.exp(sizes[:, np.newaxis] * logs)
         return which, values[:, :-1], values[:, -1]
 
     def take(self, rows: Rows) -> Rest:
-        """Return the rests of some instances."""
+        """The rests of some instances."""
         return replace(self, sizes=self.sizes[rows])
 
 
 def _count_binomial(size: int, floor: float) -> tuple[int, Floats]:
-    """Return P(number of ones) of so many labels, from the first number that is not negligible.
+    """Binomial probabilities, from the first number of ones that is not negligible.
 
     From the likeliest number on, each probability follows from its neighbour: no factorials, whose
     logarithms would lose half of the digits. `scipy.special` has the distribution function alone,
@@ -149,7 +149,7 @@ class ListedLabels:
     starts
         (n + 1,) where each row starts, and where the last one ends.
     rest
-        What is not listed.
+        Labels that are not listed.
     logits
         Those of the marginals where these were made of logits; None where they were not.
     labels
@@ -177,7 +177,7 @@ class ListedLabels:
         return np.diff(self.starts)
 
     def match(self, Y: csr_array) -> tuple[ListedLabels, NDArray[np.int8]]:
-        """List the labels of sparse labelsets as well; return also which labels these are."""
+        """Listed labels extended by those of sparse labelsets, and marks of the latter."""
         assert self.labels is not None
         places = np.empty(Y.nnz, dtype=np.int64)
         rows = (self.labels, self.starts, Y.indices, Y.indptr)
@@ -200,19 +200,19 @@ class ListedLabels:
         return widened, marks
 
     def log_values(self, marks: NDArray[np.int8] | int) -> Floats:
-        """Return log P(y_j = mark) of each listed label."""
+        """Log P(y_j = mark) of each listed label."""
         if self.logits is None:
             p = self.marginals.astype(np.float64, copy=False)
             return log(np.where(marks == 1, p, 1 - p))
         return -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
 
     def log_prob(self, marks: NDArray[np.int8]) -> Floats:
-        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+        """Log-probability of labelsets that have the marked labels, (n,)."""
         of_rest = self.rest.sizes * np.log1p(-self.rest.floor)
         return sum_by_row(self.log_values(marks), self.starts) + of_rest
 
     def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return logs of the two largest probabilities, entropy, log collision: (n,) each."""
+        """Logs of the two largest probabilities, entropy, log collision: (n,) each."""
         values = np.empty((len(self), 4))
         for_rows(independent_profile_rows, len(self), self.marginals, self.starts, into=[values])
         log_top, flip_odds, entropy, log_collision = values.T.copy()
@@ -232,7 +232,7 @@ class ListedLabels:
     def expected(
         self, metric: Metric, predicted: NDArray[np.int8], empty: float, n_labels: int
     ) -> Floats:
-        """Return the expectation of a function of (tp, fp, fn, tn), (n,)."""
+        """Expectation of a function of (tp, fp, fn, tn), (n,)."""
         expected = np.empty(len(self))
         if metric in _EXPECTED_ROWS:
             rows = self.marginals, predicted, self.starts, self.rest.counts
@@ -256,7 +256,7 @@ class ListedLabels:
         return expected
 
     def count_hits(self, predicted: NDArray[np.int8], most: int) -> tuple[Floats, Floats]:
-        """Return P(so many predicted labels are true), and P(so many others are), (n, most + 1)."""
+        """P(number of true positives) and P(number of false negatives), (n, most + 1) each."""
         hits, misses = (np.empty((len(self), most + 1)) for _ in range(2))
         rows = self.marginals, predicted, self.starts, self.rest.counts
         for_rows(kernels.count_rows, len(self), *rows, into=[hits, misses])
@@ -265,7 +265,7 @@ class ListedLabels:
     def _cut(
         self, rows: slice, predicted: NDArray[np.int8]
     ) -> tuple[ListedLabels, NDArray[np.int8]]:
-        """Return some rows that follow each other, with what is predicted of them."""
+        """Some rows that follow each other, with the marks of their predicted labels."""
         starts = self.starts[rows.start : rows.stop + 1]
         own = slice(int(starts[0]), int(starts[-1]))
         part = ListedLabels(self.marginals[own], starts - starts[0], self.rest.take(rows))
@@ -284,7 +284,7 @@ class ListedLabels:
         return self.marginals > 0.5 + NEAR_HALF
 
     def top(self, n_labels: int, k: int) -> TopFlips:
-        """Return the k most probable labelsets, as the labels in which they differ from the mode.
+        """K most probable labelsets, as the labels in which they differ from the mode.
 
         Of labelsets within `TIE` of each other the lowest code comes first.
         """
@@ -307,7 +307,7 @@ class ListedLabels:
         return found
 
     def choose(self, metric: Metric, empty: float) -> tuple[Mask, Floats]:
-        """Return which listed labels to predict for the highest expected accuracy.
+        """Listed labels to predict for the highest expected accuracy, and gaps, (n,).
 
         It is best to predict the most probable labels, as many as are worth most. Those of the
         rest are never predicted: beside the choice stands what these could add at most, (n,).
@@ -335,7 +335,7 @@ class ListedLabels:
     def _choose_rows(
         self, rows: Indices, width: int, metric: Metric, empty: float
     ) -> tuple[Indices, Floats]:
-        """Return the places of the labels to predict, and what they are worth."""
+        """Places of the labels to predict, and their expected accuracy, (n,)."""
         is_listed = np.arange(width) < self.lengths[rows][:, np.newaxis]
         places = np.where(is_listed, self.starts[rows][:, np.newaxis] + np.arange(width), 0)
         p = np.zeros(places.shape)  # labels of probability 0 add nothing
@@ -350,7 +350,7 @@ class ListedLabels:
 def best_sizes(
     metric: Metric, descending: Floats, rest: Rest, empty: float
 ) -> tuple[Integers, Floats]:
-    """Return how many of the most probable labels to predict, and what they are worth, (n,).
+    """Best number of the most probable labels to predict, and its expected accuracy, (n,) each.
 
     Of equally good numbers it is the smallest, whose labels are among those of the others: the
     lowest code.

@@ -1,4 +1,4 @@
-"""Probabilities that users hand over, checked; random states."""
+"""Input validation of probabilities and random states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelsure.labelsets.foreign import refuse_masked
 from labelsure.labelsets.sparse import is_sparse
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
-"""How far a sum of probabilities may be from one: rounding, not carelessness."""
+"""Tolerance of sums of probabilities around one, for rounding."""
 
 ROUNDING = 1e-6
 """A probability this far outside of [0, 1] is rounded: float32 has seven digits, of which sums over
@@ -22,7 +22,7 @@ trees or folds lose one."""
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating]:
-    """Return an array of float32 or float64, without a copy where it is one, in one piece."""
+    """Contiguous array of float32 or float64, without a copy where it is one."""
     refuse_masked(values, name)
     if is_sparse(values):
         raise InputError(
@@ -52,7 +52,7 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating]:
 
 
 def without_gradient(source: Any) -> Any:
-    """Return a tensor's numbers, which belong to a gradient, a device or a type of its library."""
+    """Tensor as a NumPy array, detached from gradient and device; other input as it is."""
     if not hasattr(source, "detach"):
         return source
     tensor = source.detach().cpu()
@@ -62,7 +62,7 @@ def without_gradient(source: Any) -> Any:
 
 
 def clip_rounding(values: Array) -> Array:
-    """Return values within [0, 1] if rounding alone has moved some outside; others as they are.
+    """Values clipped to [0, 1] if only rounding moved some outside; others as they are.
 
     Examples
     --------
@@ -78,9 +78,9 @@ def clip_rounding(values: Array) -> Array:
 
 
 def clip_certain(values: Array) -> Array:
-    """Return estimated probabilities kept off 0 and 1, by `_limits.PROBABILITY_FLOOR`.
+    """Estimated probabilities clipped to [floor, 1 - floor] by `_limits.PROBABILITY_FLOOR`.
 
-    What is no probability stays, to be refused where it is checked.
+    Values that are no probabilities stay, to be refused where they are checked.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def check_unit_interval(
     name: str,
     fix: str = 'If these are logits, pass kind="logit" to `as_distribution`.',
 ) -> NDArray[np.floating]:
-    """Return probabilities clipped to [0, 1] where rounding left it; refuse all others."""
+    """Probabilities clipped to [0, 1] where rounding left it. Raises InputError for others."""
     values = clip_rounding(values)
     bad = ~((values >= 0) & (values <= 1))
     if not bad.any():
@@ -115,7 +115,7 @@ def check_unit_interval(
 def check_row_sums(
     totals: Floats, n_bad: Integers, dtype: np.dtype[Any], *, normalise: bool
 ) -> None:
-    """Refuse rows that are no distribution, naming the first."""
+    """Raise InputError for the first row that is no distribution."""
     bad = np.flatnonzero((n_bad > 0) | ~np.isfinite(totals))
     if bad.size:
         raise InputError(
@@ -139,7 +139,7 @@ def check_row_sums(
 
 
 def read_shares(weights: object, n_samples: int, n_chains: int) -> Floats | None:
-    """Return the shares that follow from weights, (n, m); None where all are equal."""
+    """Weights times the number of chains, (n, m); None where all are equal."""
     if weights is None:
         return None
     given = as_floats(weights, "weights")
@@ -164,13 +164,13 @@ def read_shares(weights: object, n_samples: int, n_chains: int) -> Floats | None
 
 
 def log_prob_of_logits(logits: Floats) -> Floats:
-    """Return the log-probability of labels that are all right, by their logits, (..., L)."""
+    """Sum over the last axis of log sigmoid(logit)."""
     # Vectorised exp and log take a fifth of logaddexp's time; the error is 1e-16 a label.
     return (np.minimum(logits, 0.0) - np.log(1 + np.exp(-np.abs(logits)))).sum(axis=-1)
 
 
 def make_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a numpy generator for any random state that people pass, or say what is wrong with it.
+    """NumPy generator of any random state. Raises InputError if it is none.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def make_random_state(random_state: RandomState) -> np.random.RandomState:
-    """Return scikit-learn's kind of generator, which fitting uses, or say what is wrong.
+    """NumPy RandomState, which scikit-learn uses. Raises InputError if it is none.
 
     Examples
     --------

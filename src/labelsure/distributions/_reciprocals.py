@@ -25,7 +25,7 @@ FIRST_STEP = 1.25  # between the least denominators that have a sum of their own
 
 @lru_cache(maxsize=64)
 def unit_interval(degree: int) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights on [0, 1], exact for polynomials up to `degree`."""
+    """Gauss-Legendre nodes and weights on [0, 1], exact for polynomials up to `degree`."""
     nodes, weights = roots_legendre(max(1, degree // 2 + 1))
     nodes, weights = (nodes + 1) / 2, weights / 2
     nodes.flags.writeable = weights.flags.writeable = False
@@ -33,7 +33,7 @@ def unit_interval(degree: int) -> tuple[Floats, Floats]:
 
 
 def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
-    """Return t and c, (q,) each, with sum c t**(u - first) = 1/u for every whole u in a range.
+    """Nodes t and coefficients c with sum c t**(u - first) = 1/u for whole u from first to last.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
 
 
 def _n_exact(first: int, last: int) -> int:
-    """Return with how many terms Gauss-Jacobi is exact for all denominators, without a stretch."""
+    """Number of terms with which Gauss-Jacobi is exact for all denominators, without a stretch."""
     return (last - first) // 2 + 1
 
 
 @lru_cache(maxsize=256)
 def _find_sum(first: int, last: int) -> tuple[Floats, Floats]:
-    """Return a sum that is good enough, with next to no terms that it could do without."""
+    """Sum with an error of at most `LARGEST_ERROR` and nearly the least number of terms."""
     n_exact = _n_exact(first, last)
     some = np.unique(np.geomspace(first, last, N_PROBES).round())
     n_terms = _least_terms(last / first)
@@ -82,12 +82,12 @@ def _error_at(denominators: Floats, n_terms: int, first: int, stretch: float) ->
 
 
 def _least_terms(ratio: float) -> int:
-    """Return how many terms no sum can do without: the rate of the best ones is known."""
+    """Lower bound on the number of exponential terms (Braess and Hackbusch)."""
     return max(1, int(math.log(16 / LARGEST_ERROR) * math.log(8 * ratio) / math.pi**2) - 1)
 
 
 def _stretched_rule(n_terms: int, first: int, stretch: float) -> tuple[Floats, Floats]:
-    """Return the Gauss-Jacobi rule for the integral over t of t**(u - 1), in terms of t**stretch.
+    """Gauss-Jacobi rule for the integral over t of t**(u - 1), in terms of t**stretch.
 
     It is exact for 2 * n_terms denominators from the first on, `stretch` apart; those between
     them, and some beyond, come out nearly as well.

@@ -65,12 +65,12 @@ class MeanEstimate(NamedTuple):
     half_width: Floats
 
     def widen(self, n_intervals: int, freedom: int) -> MeanEstimate:
-        """Return simultaneous 95% intervals, by Bonferroni and Student's t."""
+        """Simultaneous 95% intervals, by Bonferroni and Student's t."""
         quantile = float(stdtrit(freedom, 1 - (1 - LEVEL) / (2 * n_intervals)))
         return self._replace(half_width=self.half_width * (quantile / QUANTILE))
 
     def growth_needed(self, half_width: Floats | float) -> Floats:
-        """Return by which factor the number of draws must grow for that half width, (n,).
+        """Factor by which the number of draws must grow for that half width, (n,).
 
         With N draws the variance falls as 1/N, that of the pseudo-draws as 1/N**2.
         """
@@ -86,7 +86,7 @@ def estimate_mean(
     guesses: Sequence[float],
     undrawn: Floats,
 ) -> MeanEstimate:
-    """Estimate the mean of values (n, m, size), as many from each chain, with control variates.
+    """Estimated mean of values (n, m, size), as many from each chain, with control variates.
 
     `guesses` are prior values of the coefficients, `undrawn` the variance of the pseudo-draws.
     """
@@ -104,7 +104,7 @@ def estimate_mean(
 def subtract_controls(
     values: Floats, controls: Floats, fit: Callable[[Floats, Floats], Floats]
 ) -> Floats:
-    """Return values (n, m, size) minus coefficients times control variates (n, m, size, k).
+    """Values (n, m, size) minus coefficients times control variates (n, m, size, k).
 
     The controls have mean 0. `fit` finds the (n, k) coefficients for one half of the draws in the
     other half (cross-fitting), so the mean stays unbiased.
@@ -120,7 +120,7 @@ def subtract_controls(
 
 
 def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
-    """Return (n, k) coefficients of a ridge regression within chains, shrunk to the guess."""
+    """Coefficients of a ridge regression within chains, shrunk to the guess, (n, k)."""
     values = values - np.einsum("nmsk,k->nms", controls, guess)
     # Around the known mean 0: a control that is constant in the draws has a variance above 0.
     variance = np.einsum("nmsk,nmsk->nk", controls, controls)
@@ -136,9 +136,9 @@ def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
 
 
 def mean_of_moments(moments: Floats, size: int) -> tuple[Floats, Floats]:
-    """Estimate means with one control variate from the sums of `link_moment_rows`.
+    """Mean of each stratum and its variance, (n, m, L), from the sums of `link_moment_rows`.
 
-    Returns the mean of each stratum and its variance, (n, m, L).
+    There is one control variate.
     """
     n_half = size / 2
     p, c, pp, pc, cc = np.moveaxis(moments, 3, 0)  # each (n, m, 2, L)
@@ -153,7 +153,7 @@ def mean_of_moments(moments: Floats, size: int) -> tuple[Floats, Floats]:
 
 
 def stratified_variance(values: Floats) -> Floats:
-    """Return the variance of the stratified mean of values (n, m, size), (n,)."""
+    """Variance of the stratified mean of values (n, m, size), (n,)."""
     n_chains, size = values.shape[1:]
     return np.asarray(values.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2))
 
@@ -161,7 +161,7 @@ def stratified_variance(values: Floats) -> Floats:
 def undrawn_variance(
     n_draws: int, least: Floats | float, most: Floats | float, centre: Floats
 ) -> Floats:
-    """Return what pseudo-draws at both ends of the range add to the variance of the mean, (n,)."""
+    """Variance that pseudo-draws at both ends of the range add to the mean, (n,)."""
     return np.asarray(UNDRAWN * ((centre - least) ** 2 + (most - centre) ** 2) / n_draws**2)
 
 
@@ -213,7 +213,7 @@ class DrawStreams:
         return taken
 
     def uniforms(self, shape: tuple[int, ...], *, squared: bool = False) -> Floats:
-        """Return the next numbers of each instance, (n, *shape); `squared` draws have their own."""
+        """Next numbers of each instance, (n, *shape); `squared` draws have their own stream."""
         numbers = np.empty((len(self._streams), *shape))
         for mine, kinds in zip(numbers, self._streams, strict=True):
             kinds[int(squared)].random(out=mine)
@@ -244,7 +244,7 @@ class SquaredDraws:
 
     @property
     def n_new(self) -> Integers:
-        """How many draws are not among the enumerated labelsets, (n,)."""
+        """Number of draws that are not among the enumerated labelsets, (n,)."""
         return np.asarray(self.is_new.sum(axis=(1, 2)))
 
     @property
@@ -258,7 +258,7 @@ class SquaredDraws:
         return np.exp(self.log_weights - self.log_scale[:, np.newaxis, np.newaxis])
 
     def estimate(self) -> MeanEstimate:
-        """Return the log collision, its standard error and half the width of its interval.
+        """Log collision, with its standard error and the half width of its interval.
 
         The estimate is the enumerated sum plus the mean weight of new draws. The weights of the
         other draws have the enumerated sum as their mean and serve as a control variate. Weights
@@ -280,7 +280,7 @@ class SquaredDraws:
 
 
 def _best_share(values: Floats, controls: Floats) -> Floats:
-    """Return the coefficient in [-1, 0] of a single control with the least variance, (n, 1)."""
+    """Coefficient in [-1, 0] of a single control with the least variance, (n, 1)."""
     values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
     control = controls[..., 0] - controls[..., 0].mean(axis=2, keepdims=True)
     covariance = (values * control).sum(axis=(1, 2))
@@ -326,7 +326,7 @@ class Sampled(SomeLabelsets):
     def nothing(
         cls, enumeration: Enumeration, chains: WeightedChains, streams: DrawStreams
     ) -> Sampled:
-        """Return an enumeration without draws."""
+        """An enumeration without draws."""
         shape, known = (chains.n_samples, len(chains), 0), enumeration.seen
         paths = PathDraws(
             np.empty(shape, dtype=np.intp),
@@ -351,7 +351,7 @@ class Sampled(SomeLabelsets):
         )
 
     def draw_more(self, size: int, kind: DrawKind) -> Sampled:
-        """Add `size` draws in each stratum."""
+        """Estimates after `size` further draws in each stratum."""
         more = self._draw(self.chains, size)
         log_prob, moments = self.log_prob, self.moments
         if kind == "entropy":
@@ -367,7 +367,7 @@ class Sampled(SomeLabelsets):
         )
 
     def draw_more_squared(self, size: int) -> Sampled:
-        """Add `size` draws with squared odds in each stratum."""
+        """Estimates after `size` further draws with squared odds in each stratum."""
         draws = self._draw(self.chains.squared, size, squared=True).draws
         log_prob = self.chains.log_prob(draws, with_squared=True)
         squared = replace(
@@ -397,7 +397,7 @@ class Sampled(SomeLabelsets):
 
     @property
     def n_new(self) -> Integers:
-        """How many draws are not among the enumerated labelsets, (n,)."""
+        """Number of draws that are not among the enumerated labelsets, (n,)."""
         return np.asarray(self.is_new.sum(axis=(1, 2)))
 
     @property
@@ -410,7 +410,7 @@ class Sampled(SomeLabelsets):
         return self.log_prob.shape[2]
 
     def profile(self) -> Profile:
-        """Return unbiased entropy and collision, 95% intervals clipped to the certified bounds."""
+        """Unbiased entropy and collision, 95% intervals clipped to the certified bounds."""
         certain = self.with_draws.profile()
         low, high = certain.low, certain.high
         entropy, collision = self.entropy, self.squared.estimate()
@@ -458,17 +458,17 @@ class Sampled(SomeLabelsets):
         )
 
     def _known_controls(self, values: Floats, is_new: Mask, of_known: Floats) -> list[Floats]:
-        """Return two control variates: a draw's value if it was enumerated, and whether it was."""
+        """Two control variates: a draw's value if it was enumerated, and whether it was."""
         mass = self.enumeration.seen.totals()
         of_draw = np.where(is_new, 0.0, values) - of_known[:, np.newaxis, np.newaxis]
         return [of_draw, ~is_new - mass[:, np.newaxis, np.newaxis]]
 
     def top(self, k: int) -> TopLabelsets:
-        """Return the best labelsets that were enumerated or drawn."""
+        """The most probable labelsets that were enumerated or drawn."""
         return self.with_draws.top(k)
 
     def marginals(self) -> Expected:
-        """Return estimates of P(y_j = 1), clipped to [0, 1], with simultaneous 95% intervals.
+        """Estimates of P(y_j = 1), clipped to [0, 1], with simultaneous 95% intervals.
 
         The intervals hold for all labels of an instance at once (Bonferroni).
         """
@@ -501,7 +501,7 @@ class Sampled(SomeLabelsets):
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
     def expect(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        """Return unbiased expected accuracies, 95% intervals clipped to the certified bounds."""
+        """Unbiased expected accuracies, 95% intervals clipped to the certified bounds."""
         found = self.expected_estimate(metric, Y_pred, empty)
         certain = self.enumeration.expect(metric, Y_pred, empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
@@ -509,7 +509,7 @@ class Sampled(SomeLabelsets):
         return Expected(found.value, *ends, self._method)
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
-        """Return expected accuracies, all (n,), with four control variates.
+        """Expected accuracies, all (n,), with four control variates.
 
         Two come from the enumeration. The others are the sums of y_j - P(y_j = 1 | earlier labels)
         over the predicted labels and over all others.
@@ -582,14 +582,14 @@ class Sampled(SomeLabelsets):
 
 
 def _append(values: Array, more: Array) -> Array:
-    """Append draws in each stratum."""
+    """Draws followed by further ones in each stratum."""
     return np.concatenate([values, more], axis=2)
 
 
 def _cut(
     found: MeanEstimate, low: Floats, high: Floats, is_known: Mask | bool
 ) -> tuple[Floats, Floats]:
-    """Clip the 95% interval to the certified one, from low to high.
+    """95% interval clipped to the certified one, from low to high.
 
     Where the two are disjoint, or too few draws are new (not `is_known`), the certified one stays.
     """
@@ -612,12 +612,12 @@ class Need(NamedTuple):
     Parameters
     ----------
     growth
-        Returns by which factor the number of draws must grow, (n,): at most 1 where it suffices.
+        Factor by which the number of draws must grow, (n,): at most 1 where they suffice.
     share, share_of_auto
         Share of the budget for this quantity, in sixths: with the engine "sampled", and with
         "auto", where all quantities share one budget.
     kind
-        What draws come with.
+        Quantities computed with each draw.
     """
 
     growth: Callable[[Sampled], Floats]
@@ -626,7 +626,7 @@ class Need(NamedTuple):
     kind: DrawKind = "plain"
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
-        """Draw up to a total of `n_draws`, an even number in each stratum."""
+        """Estimates after a total of `n_draws`, an even number in each stratum."""
         is_squared = self.kind == "collision"
         before = (sampled.squared if is_squared else sampled).is_new.shape[2]
         more = max(2, 2 * -(-n_draws // (2 * len(sampled.chains)))) - before
@@ -638,7 +638,7 @@ class Need(NamedTuple):
 
 
 def need_entropy(width: float) -> Need:
-    """Estimate the normalised entropy within an interval of that width."""
+    """Normalised entropy within an interval of that width."""
 
     def growth(sampled: Sampled) -> Floats:
         growth = sampled.entropy.growth_needed(width / 2 * sampled.n_labels * np.log(2))
@@ -648,7 +648,7 @@ def need_entropy(width: float) -> Need:
 
 
 def need_collision(width: float) -> Need:
-    """Estimate the collision and the normalised collision entropy."""
+    """Collision and normalised collision entropy within intervals of that width."""
 
     def growth(sampled: Sampled) -> Floats:
         found = sampled.squared.estimate()
@@ -664,7 +664,7 @@ def need_collision(width: float) -> Need:
 def need_expected(
     width: float, metrics: Sequence[Metric], empty: float, guesses: Labelsets | None = None
 ) -> Need:
-    """Estimate expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
+    """Expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
 
     def growth(sampled: Sampled) -> Floats:
         mode = sampled.enumeration.top(1).labelsets
@@ -680,7 +680,7 @@ def need_expected(
 
 
 def need_marginals(width: float) -> Need:
-    """Estimate all marginals."""
+    """All marginals within intervals of that width."""
 
     def growth(sampled: Sampled) -> Floats:
         return np.asarray(sampled.marginal_estimates.growth_needed(width / 2).max(axis=1))
@@ -689,14 +689,14 @@ def need_marginals(width: float) -> Need:
 
 
 def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:
-    """Require `MIN_NEW_DRAWS` new draws unless the certified interval is narrow enough."""
+    """Growth to at least `MIN_NEW_DRAWS` new draws; 0 where the certified interval suffices."""
     return np.where(certain, 0.0, np.maximum(growth, MIN_NEW_DRAWS / np.maximum(n_new, 1)))
 
 
 def draw_for(
     rows: Indices, sampled: Sampled, needs: Sequence[tuple[Need, int]]
 ) -> Iterator[tuple[Indices, Sampled]]:
-    """Draw for one need after the other, up to its limit; yield groups of finished instances.
+    """Groups of finished instances, drawn for one need after the other, up to its limit.
 
     Each round estimates how many draws are needed. Totals are steps of a geometric ladder, so
     instances with similar needs stay together; doubling takes 25% more draws and 40% more time.
@@ -723,7 +723,7 @@ def draw_for(
 
 
 def _climb_ladder(total: int, growth: Floats, limit: int) -> Indices:
-    """Return the first step of the ladder that suffices: at least the next, at most the limit."""
+    """First step of the ladder that suffices: at least the next, at most the limit."""
     wanted = total * np.clip(growth, LADDER_STEP, LONGEST_JUMP)
     step = np.ceil(np.log(wanted / _limits.FIRST_DRAWS) / np.log(LADDER_STEP) - 1e-9)
     return np.minimum(np.ceil(_limits.FIRST_DRAWS * LADDER_STEP**step), limit).astype(np.intp)

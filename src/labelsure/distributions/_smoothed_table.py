@@ -131,7 +131,7 @@ class SmoothedTable(LabelsetDistribution):
     # Quantities that depend on which labelsets are in the table.
 
     def _tabled(self) -> tuple[WeightedLabelsets, Floats]:
-        """Return the labelsets of the table with their probabilities, and logs of the rest's."""
+        """Labelsets of the table with their probabilities, and their logs under the rest."""
         seen = self._table.labelsets
         log_rest = self._rest._take(seen.instance)._log_prob(seen.rows)
         share = self._share[seen.instance]
@@ -163,7 +163,7 @@ class SmoothedTable(LabelsetDistribution):
         return self._summarise(profile, best.labelsets[:, 0], metrics, empty)
 
     def _top(self, k: int) -> TopLabelsets:
-        """Return the best of those in the table and of the k best of the rest.
+        """The best of those in the table and of the k best of the rest.
 
         No others are needed: being in the table only adds to a labelset's probability, so that k
         labelsets are at least as probable as one that has a lower rank than k in the rest.

@@ -102,7 +102,7 @@ class SparseIndependentLabels(Independent):
         floor: float = _limits.PROBABILITY_FLOOR,
         label_names: Names = None,
     ) -> Self:
-        """Make the distributions of top-k arrays.
+        """Distributions of top-k arrays.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class SparseIndependentLabels(Independent):
         floor: float = _limits.PROBABILITY_FLOOR,
         label_names: Names = None,
     ) -> Self:
-        """Make the distributions whose listed labels have these logits.
+        """Distributions whose listed labels have these logits.
 
         Parameters
         ----------
@@ -168,12 +168,12 @@ class SparseIndependentLabels(Independent):
 
     @property
     def floor(self) -> float:
-        """How probable each label is that is not listed."""
+        """Probability of each label that is not listed."""
         return self._floor
 
     @property
     def n_listed(self) -> Integers:
-        """How many labels are listed of each instance, (n,)."""
+        """Number of listed labels of each instance, (n,)."""
         return count_labels(self._p)
 
     def _with_dense_rows(self) -> IndependentLabels:
@@ -208,7 +208,7 @@ class SparseIndependentLabels(Independent):
         return ListedLabels(self._p.data, starts, rest, logits, self._p.indices)
 
     def listed_marginals(self) -> csr_array:
-        """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
+        """P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
     def _mark(self, Y: LabelsetsLike) -> tuple[ListedLabels, NDArray[np.int8]]:
@@ -256,12 +256,12 @@ def listed_marginals(dist: LabelsetDistribution) -> Any:
 
 
 def _bytes_of_row(listed: csr_array) -> int:
-    """Return about how much memory a labelset takes, of which all listed labels are set."""
+    """Approximate bytes of a labelset of which all listed labels are set."""
     return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
 
 
 def suggest_floor(dist: SparseIndependentLabels, Y_true: LabelsetsLike) -> float:
-    """Return the floor that labelled instances suggest: how often a label is true if not listed.
+    """Floor estimated from labelled instances: the relative frequency of true unlisted labels.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
 
 
 def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
-    """Return listed numbers as a new `csr_array` of floats, zeros kept, or say what is wrong."""
+    """Listed numbers as a new `csr_array` of floats, with stored zeros. Raises InputError."""
     if not is_sparse(values):
         values = csr_array(as_floats(values, name))
     if values.ndim != 2 or values.shape[1] == 0:
@@ -332,7 +332,7 @@ def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
 
 
 def read_top(indices: object, scores: object, n_labels: int) -> csr_array:
-    """Return top-k arrays as sparse rows: the listed labels of each instance with their scores."""
+    """Top-k arrays as sparse rows: the listed labels of each instance with their scores."""
     values = as_floats(scores, "scores")
     labels = np.asarray(indices)
     if labels.ndim != 2 or labels.dtype.kind not in "iu" or labels.shape != values.shape:
@@ -354,7 +354,7 @@ def read_top(indices: object, scores: object, n_labels: int) -> csr_array:
 
 
 def check_probabilities(rows: csr_array) -> csr_array:
-    """Return listed probabilities, put back where rounding has moved them off [0, 1]."""
+    """Listed probabilities, clipped to [0, 1] where rounding left it. Raises InputError."""
     rows.data = clip_rounding(rows.data)
     bad = np.flatnonzero(~((rows.data >= 0) & (rows.data <= 1)))
     if bad.size:
@@ -371,14 +371,14 @@ def check_probabilities(rows: csr_array) -> csr_array:
 def keep_listed(
     rows: csr_array, values: NDArray[np.generic], is_kept: NDArray[np.bool_]
 ) -> csr_array:
-    """Return sparse rows of some of the entries, with other values."""
+    """Sparse rows of some of the entries, with other values."""
     kept = np.flatnonzero(is_kept)
     starts = np.searchsorted(kept, rows.indptr)
     return csr_array((values[kept], rows.indices[kept], starts), rows.shape)
 
 
 def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Labelsets:
-    """Draw labelsets, those of an instance one after the other: (n * size, L) sparse rows."""
+    """Drawn labelsets, those of an instance one after the other: (n * size, L) sparse rows."""
     n_samples, n_labels = listed.shape
     places = np.repeat(np.arange(listed.nnz), size)
     draw = np.tile(np.arange(size), listed.nnz)
@@ -400,7 +400,7 @@ def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Lab
 
 
 def unlisted_labels(ranks: Indices, listed: Integers) -> Indices:
-    """Return the labels of these ranks among those that are not listed.
+    """Labels of these ranks among those that are not listed.
 
     Examples
     --------
@@ -413,7 +413,7 @@ def unlisted_labels(ranks: Indices, listed: Integers) -> Indices:
 
 
 def find_top_rows(listed: ListedLabels, n_labels: int, k: int) -> tuple[Labelsets, Floats]:
-    """Return the k most probable labelsets of each instance, one after the other, and their logs.
+    """K most probable labelsets of each instance, one after the other, and log-probabilities.
 
     Sparse rows (n * k, L), and log-probabilities (n, k).
     """
@@ -440,7 +440,7 @@ def find_top_rows(listed: ListedLabels, n_labels: int, k: int) -> tuple[Labelset
 def _lowest_codes(
     rows: Indices, labels: Indices, n_found: Integers, k: int
 ) -> tuple[Indices, Indices]:
-    """Return the labels of the lowest codes that follow the labelsets found, up to k."""
+    """Labels of the lowest codes that fill up the labelsets found, up to k, by row."""
     short = np.flatnonzero(n_found < k)
     n_low = max(1, (k - 1).bit_length())  # labels that the lowest k codes can have
     place = np.full(len(n_found), -1)

@@ -95,7 +95,7 @@ def check_frontier(n_labels: int, memory: int) -> None:
 
 
 def pack_conditionals(conditionals: Iterable[object], parents: list[list[int]]) -> Floats:
-    """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
+    """Conditionals as one (n, L, columns) array, columns that are not used being 0."""
     tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
     if len(tables) != len(parents):
         raise InputError(
@@ -120,7 +120,7 @@ Points = tuple[Floats, Floats]
 
 
 def join_points(metrics: Sequence[Metric], n_labels: int, k: int, empty: float) -> Points:
-    """Return the points of several metrics, with coefficients (q, metrics, 2)."""
+    """Points of several metrics, with coefficients (q, metrics, 2)."""
     points = [_points_of(metric, n_labels, k, empty) for metric in metrics]
     coefficients = np.zeros((sum(len(weights) for weights, _ in points), len(metrics), 2))
     first = 0
@@ -131,7 +131,7 @@ def join_points(metrics: Sequence[Metric], n_labels: int, k: int, empty: float) 
 
 
 def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
-    """Return where to evaluate the generating function of (tp, fn), and what to add up.
+    """Points at which to evaluate the generating function of (tp, fn), with coefficients.
 
     Its value at weights (w, z) is E[w**fn z**tp], for a prediction of k labels.
     """
@@ -163,7 +163,7 @@ _QUOTIENTS: dict[Metric, Callable[[int, int], Points]] = {
 
 
 def _weigh(missed: Floats, hit: Floats) -> Floats:
-    """Return weights by which a true positive counts hit * z, with the derivative at z = 1."""
+    """Weights by which a true positive counts hit * z, with the derivative at z = 1."""
     weights = np.zeros((len(missed), 2, 3))
     weights[:, 0, 0] = missed
     weights[:, 1, 0] = weights[:, 1, 2] = hit
@@ -171,12 +171,12 @@ def _weigh(missed: Floats, hit: Floats) -> Floats:
 
 
 def _take_derivative(coefficients: Floats) -> Floats:
-    """Return coefficients of both parts of a value, where only the derivative counts."""
+    """Coefficients of both parts of a dual number, where only the derivative counts."""
     return np.column_stack([np.zeros_like(coefficients), coefficients])
 
 
 def points_of_flips(n_labels: int, k: int) -> tuple[Floats, Floats, Floats]:
-    """Return t, c and the weights at each t for the Jaccard of k labels and of k - 1 and k + 1.
+    """Nodes t, coefficients c and weights at each t for the Jaccard of k - 1, k and k + 1 labels.
 
     The sum over t of c t**(u - max(1, k - 1)) is 1/u for every denominator that these can have.
     """
@@ -187,7 +187,7 @@ def points_of_flips(n_labels: int, k: int) -> tuple[Floats, Floats, Floats]:
 def jaccard_of_flips(
     nodes: Floats, coefficients: Floats, totals: Floats, with_label: Floats, is_set: Mask
 ) -> Floats:
-    """Return the expected Jaccard of predictions of k labels and of each with a label flipped.
+    """Expected Jaccard of predictions of k labels and of each with a label flipped.
 
     A label that is put in is no longer missed, one that is taken out may be: at every t all these
     follow from E[t**fn] and E[tp t**fn], over all labelsets and over those with that label.
@@ -207,7 +207,7 @@ def jaccard_of_flips(
 
 
 def _roots_of_unity(values: Floats) -> Points:
-    """Return the points that give the mean of values[tp, fn].
+    """Points that give the mean of values[tp, fn], by a discrete Fourier transform.
 
     With tp + (k + 1) fn as one count, P(count) is the inverse Fourier transform of the generating
     function, and so the mean is a sum over its products with the transform of the values. They are
@@ -222,7 +222,7 @@ def _roots_of_unity(values: Floats) -> Points:
 
 
 def rotations(numerators: Indices, denominator: int) -> Floats:
-    """Return the roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
+    """Roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
     angle = -2 * np.pi * (numerators % denominator) / denominator
     return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
 
@@ -234,7 +234,7 @@ UNCOUNTED = np.array([1.0, 0.0, 0.0])
 """Weight of an auxiliary position in generating functions."""
 
 ENTRY_BYTES = 32
-"""What a labelset that waits in the search for the most probable ones takes: `top_rows`."""
+"""Bytes of a heap entry of `top_rows`."""
 
 
 class TrellisDistribution(LabelsetDistribution):
@@ -300,7 +300,7 @@ class TrellisDistribution(LabelsetDistribution):
         n_labels: int,
         label_names: LabelNames = None,
     ) -> Self:
-        """Return a trellis with auxiliary positions, whose value their parents determine.
+        """Trellis with auxiliary positions, whose value their parents determine.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class TrellisDistribution(LabelsetDistribution):
         return new
 
     def _keep_parents(self, positions: Sequence[Sequence[int]]) -> None:
-        """Note which bit of the state each parent is."""
+        """Set the bit of the state that each parent is."""
         self._memory = max((j - p for j, some in enumerate(positions) for p in some), default=1)
         check_frontier(len(positions), self._memory)
         self._shifts = np.full((len(positions), MAX_PARENTS), kernels.NO_PARENT, dtype=np.int64)
@@ -329,7 +329,7 @@ class TrellisDistribution(LabelsetDistribution):
 
     @property
     def memory(self) -> int:
-        """How many positions back a label may depend on: the logarithm of the number of states."""
+        """Largest distance to a parent, in positions: log2 of the number of states."""
         return self._memory
 
     def _take(self, rows: Rows) -> Self:
@@ -359,13 +359,13 @@ class TrellisDistribution(LabelsetDistribution):
         return np.where(self._has_label, Y[:, self._order], np.int8(AUXILIARY))
 
     def _sums(self) -> tuple[Floats, Floats]:
-        """Return the marginals and, as columns, entropy and log collision."""
+        """Marginals, (n, L), and entropy and log collision, (n, 2)."""
         marginals, values = np.empty((len(self), len(self._order))), np.empty((len(self), 2))
         for_rows(kernels.forward_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
-        """Return the mode and, as columns, its log-probability and the runner-up's."""
+        """Mode, (n, L), and its log-probability and the runner-up's, (n, 2)."""
         mode = np.empty((len(self), len(self._order)), dtype=np.int8)
         logs = np.empty((len(self), 2))
         for_rows(kernels.mode_rows, len(self), self._network, into=[mode, logs])
@@ -378,7 +378,7 @@ class TrellisDistribution(LabelsetDistribution):
         return self._maxima()[0]
 
     def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
-        """Return profile, mode and marginals."""
+        """Profile, mode and marginals."""
         mode, logs = self._maxima()
         marginals, values = self._sums()
         (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
@@ -400,7 +400,7 @@ class TrellisDistribution(LabelsetDistribution):
         return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
 
     def _conditionals_of(self, Y: Labelsets) -> tuple[Labelsets, Floats]:
-        """Return labelsets by position, and P(label = 1) there given those before it."""
+        """Labelsets by position, and P(label = 1) there given those before it."""
         values = self._by_position(Y)
         for j in np.flatnonzero(~self._has_label).tolist():
             column = self._columns(values, [j])
@@ -462,7 +462,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _expected_by_points(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
     ) -> Floats:
-        """Return the means of several metrics, (n, metrics)."""
+        """Means of several metrics, (n, metrics)."""
         expected = np.empty((len(self), len(metrics)))
         for k, rows in _rows_by_size(Y_pred):
             weights, coefficients = join_points(metrics, self.n_labels, k, empty)
@@ -474,7 +474,7 @@ class TrellisDistribution(LabelsetDistribution):
         return expected
 
     def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
-        """Return the expected Jaccard of labelsets and of each with a label flipped, (n, 1 + L)."""
+        """Expected Jaccard of labelsets and of each with a label flipped, (n, 1 + L)."""
         n_labels = self.n_labels
         expected = np.empty((len(self), 1 + n_labels))
         of_nothing = empty * np.exp(self._log_prob(np.zeros_like(Y_pred)))
@@ -492,7 +492,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _joint_means(
         self, Y_pred: Labelsets, weights: Floats, *, square: float
     ) -> tuple[Floats, Floats]:
-        """Return E[w**fn z**tp] at each point, (n, q, 2), and by label with y_j = 1."""
+        """E[w**fn z**tp] at each point, (n, q, 2), and by label with y_j = 1."""
         totals = np.empty((len(self), len(weights), 2))
         with_label = np.empty((len(self), len(self._order), len(weights), 2))
         inputs = (self._network, self._by_position(Y_pred), _count(weights), square)
@@ -508,7 +508,7 @@ class TrellisDistribution(LabelsetDistribution):
         return self._by_label(sums)
 
     def _size_marginals(self) -> Floats:
-        """Return the inverse transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""
+        """Inverse Fourier transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""
         n_points = (self.n_labels + 1) // 2 + 1
         points = rotations(np.arange(n_points), self.n_labels + 1)
         weights = np.repeat(points[:, np.newaxis], 2, axis=1)
@@ -542,7 +542,7 @@ def _count(weights: Floats) -> Floats:
 
 
 def _rows_by_size(Y_pred: Labelsets) -> Iterator[tuple[int, Indices]]:
-    """Yield each number of labels that predictions have, and the rows that have it."""
+    """Distinct numbers of predicted labels, each with its rows."""
     n_predicted = Y_pred.sum(axis=1)
     for k in np.unique(n_predicted).tolist():
         yield k, np.flatnonzero(n_predicted == k)

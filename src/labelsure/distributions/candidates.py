@@ -43,14 +43,14 @@ NOTES = ("method", "entropy_error", "collision_error")
 
 
 def log(values: ArrayLike) -> Floats:
-    """Return the natural logarithm, -inf for 0 without a warning."""
+    """Natural logarithm, -inf for 0 without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(values, dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the candidates need to know of n distributions; every field has shape (n,).
+    """Four numbers of n distributions that determine all candidates, each (n,).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Profile:
     n_bits
         Log2 of the number of outcomes K: the number of labels where outcomes are labelsets.
     method
-        The engine that gave each row: "exact" unless it says otherwise.
+        Method of each row: "exact", "certified", "sampled" or "certified+sampled".
     bounds
         Two profiles that enclose every field; None where the fields are exact.
     entropy_error, collision_error
@@ -109,7 +109,7 @@ class Profile:
 
     @classmethod
     def concatenate(cls, profiles: Sequence[Profile], n_bits: float) -> Profile:
-        """Put the rows of several profiles below each other."""
+        """Rows of several profiles below each other."""
         if not profiles:
             return cls.from_values([], [], [], [], n_bits)
         bounds = None
@@ -125,7 +125,7 @@ class Profile:
         return cls(**columns, n_bits=n_bits, bounds=bounds)
 
     def __getitem__(self, rows: RowsLike) -> Profile:
-        """Return some rows: a slice, indices or a mask."""
+        """Some rows: a slice, indices or a mask."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
         columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}
         return Profile(**columns, n_bits=self.n_bits, bounds=bounds)
@@ -159,7 +159,7 @@ class Profile:
         return len(self.log_top)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the profile as a DataFrame: top, runner_up, entropy, collision, logs, method."""
+        """Profile as a DataFrame: top, runner_up, entropy, collision, logs, method."""
         import pandas as pd
 
         names = ("top", "runner_up", "entropy", "collision", "log_top", "log_runner_up")
@@ -202,13 +202,13 @@ class Candidate:
     falls_with: tuple[str, ...] = ()
 
     def ranks(self, profile: Profile) -> Floats:
-        """Return numbers in the order of the values, (n,): the rank key, if there is one."""
+        """Numbers in the order of the values, (n,): the rank key, if there is one."""
         return (self.rank_key or self.function)(profile)
 
     def values_up_to_scale(self, profile: Profile) -> Floats:
-        """Return the values, (n,), or, of very many labels, what they are but for scale and origin.
+        """Values, (n,); of very many labels but for scale and origin.
 
-        What is divided by log K is 1 but for the last digits then, for all instances alike.
+        A value divided by log K is 1 but for the last digits then, for all instances alike.
         """
         scaled = self.name in SCALED and profile.n_bits > MANY_LABELS
         return self.ranks(profile) if scaled else self.function(profile)
@@ -218,11 +218,11 @@ class Candidate:
         return (self.rank_key or self.function) is (other.rank_key or other.function)
 
     def statistic(self, profile: Profile) -> Floats:
-        """Return the paper's H, (n,): the statistic that is scaled; the value if none is."""
+        """The paper's H, (n,): the statistic that is scaled; the value if none is."""
         return _STATISTICS.get(self.name, self.function)(profile)
 
     def bounds(self, profile: Profile, *, raw: bool = False) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest value (or statistic) that the bounds allow."""
+        """Lowest and highest value (or statistic) that the bounds allow, (n,) each."""
         low, high = profile.low, profile.high
         least = {name: getattr(low, name) for name in self.rises_with}
         least |= {name: getattr(high, name) for name in self.falls_with}
@@ -360,14 +360,14 @@ PAPER_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "GI", "CS")
 
 
 def get_candidate(name: str) -> Candidate:
-    """Return the candidate of that name, or say which there are."""
+    """Candidate of that name. Raises InputError if there is none."""
     if not isinstance(name, str) or name not in CANDIDATES:
         raise unknown_name("candidate", name, CANDIDATES)
     return CANDIDATES[name]
 
 
 def full_name(name: str) -> str:
-    """Return what a candidate is called for people; other names stay as they are.
+    """Title of a candidate; other names stay as they are.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def full_name(name: str) -> str:
 
 
 def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names that rank alike, by the first of them.
+    """Names of candidates that rank alike, by the first of them.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def confidence_of_profile(
     bounds: bool = False,
     raw: bool = False,
 ) -> pd.DataFrame:
-    """Return the candidates of a profile, however it was come by."""
+    """Candidates of a profile, a column each."""
     import pandas as pd
 
     columns: dict[str, Floats] = {}
@@ -416,7 +416,7 @@ def confidence_of_profile(
 
 
 def check_candidates(candidates: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of candidates, None being the paper's seven, or say which is unknown."""
+    """Names of candidates; None: the paper's seven. Raises InputError for an unknown one."""
     if candidates is None:
         return PAPER_CANDIDATES
     if not isinstance(candidates, Iterable):
