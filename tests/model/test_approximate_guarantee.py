@@ -46,11 +46,11 @@ def test_all_calibration_rows_serve_the_policy(metric, recalibration):
 def test_every_text_says_approximately():
     model = fit("approximate", target=0.76)
     assert model.policy_.reached_
-    assert "mean Hamming of accepted predictions is approximately at least 0.76" in model.summary_
+    assert "mean Hamming accuracy of accepted predictions is approximately at least 0.76" in model.summary_
     assert "Approximate, not guaranteed" in model.summary_
     assert "guaranteed: the policy" not in model.summary_.lower()
     page = model.report(X[300:600]).data
-    assert "average approximately at least 0.76 Hamming" in page["answer"][1]
+    assert "average approximately at least 0.76 Hamming accuracy" in page["answer"][1]
     said = " ".join(map(str, page["steps"])) if "steps" in page else str(page)
     assert "Approximate: predictions accepted here average approximately at least" in said
     assert "Guaranteed:" not in said

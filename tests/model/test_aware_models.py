@@ -715,7 +715,7 @@ def test_a_rare_label_is_absent_in_some_folds():
 def test_the_summary_says_what_is_guaranteed():
     said = aware(TREE, target=TARGET, cv=0.4).fit(X, Y)
     assert said.summary_ == (
-        said.policy_.message_.replace("mean accuracy", "mean Hamming")
+        said.policy_.message_.replace("mean accuracy", "mean Hamming accuracy")
         + " Guaranteed: the policy has a calibration set of its own. Accuracy is that of "
         "the most probable labelsets."
     )

@@ -104,13 +104,13 @@ THINGS = {
     "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no rows."),
     "assessment": (
         assessment,
-        r"200 predictions, mean estimated Hamming 0.[78]\d\d; no target or share was set. "
-        "Accuracy is that of the labelsets that maximise expected Hamming. No sign that .* "
+        r"200 predictions, mean estimated Hamming accuracy 0.[78]\d\d; no target or share was set. "
+        "Accuracy is that of the labelsets that maximise expected Hamming accuracy. No sign that .* "
         "predicted .*&?.*dog & co.*no target or share was set",
     ),
     "accepted": (
         lambda: assessment(0.4),
-        r"mean estimated Hamming 0.[78]\d\d; \d+ accepted. Accuracy is",
+        r"mean estimated Hamming accuracy 0.[78]\d\d; \d+ accepted. Accuracy is",
     ),
     "model": (
         lambda: model(0.4),

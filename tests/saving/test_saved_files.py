@@ -366,7 +366,7 @@ def test_the_card_of_instances_held_out():
     assert (card.n_training, card.n_for_estimator, card.n_for_policy) == (100, 50, 50)
     assert (card.n_features, card.label_names) == (3, ["y0", "y1", "y2"])
     assert (card.metric, card.target, card.confidence) == ("hamming", 0.3, 0.95)
-    assert card.decision == "the labelsets that maximise expected Hamming"
+    assert card.decision == "the labelsets that maximise expected Hamming accuracy"
     assert (card.threshold, card.share) == (model.policy_.threshold_, model.policy_.share_)
     assert card.guaranteed
     assert model.summary_.startswith(card.summary)
@@ -415,7 +415,7 @@ def test_a_card_prints_as_text():
         "labels: 3 (y0, y1, y2)",
         "features: 3",
         "rows: 100 for training, 50 for the accuracy estimator, 50 for the policy",
-        "accuracy: Hamming, two empty labelsets score 1",
+        "accuracy: Hamming accuracy, two empty labelsets score 1",
     ]
     assert "Guaranteed" in text
     assert "calibration, on the policy's rows, new to the accuracy estimator:" in text

@@ -79,7 +79,7 @@ def test_correlations_print_as_the_paper_prints_them():
 def test_the_papers_effects_print_row_for_row():
     table = models_table(as_models(effects(PUBLISHED), "effects"), "kendall", "effects")
     rows = rows_of(table.to_markdown())
-    assert rows[0] == ["", "Exact", "Jaccard", "Hamming"]
+    assert rows[0] == ["", "Exact", "Jaccard", "Hamming accuracy"]
     assert rows[2][0] == "*Expected Accuracy Function Bias (Baseline: High Prob)*"
     assert rows[3] == [
         "Top Gap", r"-0.058 (0.017) \*\*\*", r"-0.070 (0.018) \*\*\*", r"-0.073 (0.013) \*\*\*",
@@ -127,7 +127,7 @@ def test_errors_stand_beside_estimates():
     models = as_models(found, "robustness", "pearson")
     rows = rows_of(models_table(models, "pearson", "robustness").to_markdown())
     titles = [row[0] for row in rows]
-    assert titles.index("Hamming") == titles.index("Jaccard") - 1
+    assert titles.index("Hamming accuracy") == titles.index("Jaccard") - 1
     assert rows[titles.index("CT")][3] == f"{estimate} {error}"
     assert estimate == "0.015"
     assert "clustered by data set" in models_table(models, "pearson", "robustness").note

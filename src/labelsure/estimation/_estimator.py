@@ -114,7 +114,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
         (tp, fp, fn, tn) with values in [0, 1].
     features
-        What the accuracy model is fitted to, one name or several:
+        What the accuracy estimator is fitted to, one name or several:
 
         - a candidate: "HP", "TG", "SE", "CE", "ME", "GI" or "CS";
         - "expected": expected accuracy of the prediction under the distribution;

@@ -356,7 +356,7 @@ def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
 class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     """Conformal prediction sets: labels that are certain and possible, with a stated coverage.
 
-    With a `coverage`, labels are closed (certain or ruled out) where they can be, so that with at
+    With a `coverage`, labels are closed (certain or excluded) where they can be, so that with at
     least that probability all closed labels of a new row are right, whatever the model: a poor
     one leaves more labels open. With a `recall`, the possible labels hold on average at least that
     share of the true ones.
@@ -379,7 +379,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     Attributes
     ----------
     threshold_
-        The least probability of a value of a label that is not ruled out, or with "probability" the
+        The least probability of a value of a label that is not excluded, or with "probability" the
         least log-probability of a labelset.
     n_samples_
         Size of the calibration set.

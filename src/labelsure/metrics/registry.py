@@ -165,7 +165,7 @@ def _precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
 
 
 EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact match")
-HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
+HAMMING = Metric("hamming", _hamming, (0.0, 1.0), title="Hamming accuracy")
 JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
 F1 = Metric("f1", _f1, (0.0, 1.0))
 RECALL = Metric("recall", _recall, (0.0, 1.0))

@@ -323,6 +323,10 @@ def datasets_table(datasets: pd.DataFrame) -> PrintedTable:
     return PrintedTable("datasets", "Data sets", frame, note, PAPER["datasets"])
 
 
+def _accuracy_title(metric: str) -> str:
+    return f"{get_metric(metric).title.removesuffix(' accuracy')} accuracy"
+
+
 def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
     """Correlations of a metric by data set and classifier, with arrows."""
     is_association = correlations["association"] == association
@@ -339,7 +343,7 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
         rows.append((str(dataset).capitalize(), [str(classifier), *texts]))
     title_of = _rank_title if association == "kendall" else str
     frame = in_sections(rows, ["Method", *map(title_of, candidates)])
-    title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
+    title = f"{ASSOCIATIONS[association]} with {_accuracy_title(metric)}"
     name = f"{association}_{metric}"
     return PrintedTable(name, title, frame, ARROWS, PAPER.get(name, ""))
 
@@ -410,7 +414,7 @@ def intervals_table(intervals: pd.DataFrame, metric: str) -> PrintedTable:
         "95% interval over random halvings. Bold: closest to the interval of estimates; "
         "underlined: its low end is below; NA: no estimate fell there."
     )
-    title = f"Actual {get_metric(metric).title} accuracy for each interval of estimates"
+    title = f"Actual {_accuracy_title(metric)} for each interval of estimates"
     bold, underlined = of_models("bold"), of_models("underlined")
     name = f"intervals_{metric}"
     paper = PAPER.get(name, "")
