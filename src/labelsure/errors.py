@@ -196,7 +196,8 @@ def unknown_name(
 def missing_study_extra(feature: str) -> InputError:
     """Error for a feature that needs the packages of studies."""
     return InputError(
-        f'{feature} needs packages that are not installed. Run `pip install "labelsure[study]"`.'
+        f'{feature} needs packages that are not installed. Run `pip install "labelsure[study]"`, '
+        'or in a clone `pip install ".[study]"`.'
     )
 
 
