@@ -46,7 +46,10 @@ def test_all_calibration_rows_serve_the_policy(metric, recalibration):
 def test_every_text_says_approximately():
     model = fit("approximate", target=0.76)
     assert model.policy_.reached_
-    assert "mean Hamming accuracy of accepted predictions is approximately at least 0.76" in model.summary_
+    assert (
+        "mean Hamming accuracy of accepted predictions is approximately at least 0.76"
+        in model.summary_
+    )
     assert "Approximate, not guaranteed" in model.summary_
     assert "guaranteed: the policy" not in model.summary_.lower()
     page = model.report(X[300:600]).data

@@ -61,7 +61,11 @@ def test_the_page_leads_with_accuracy_and_findings_and_ends_with_settings(page):
     assert "n_chains = 3" in page.data["settings"]
     assert any(text.startswith("Jaccard: classifiers expect") for text in page.data["findings"])
     rankings = [text for text in page.data["sentences"] if "mean Kendall's tau" in text]
-    assert [text.partition(":")[0] for text in rankings] == ["Exact match", "Hamming accuracy", "Jaccard"]
+    assert [text.partition(":")[0] for text in rankings] == [
+        "Exact match",
+        "Hamming accuracy",
+        "Jaccard",
+    ]
 
 
 def cells(gaps, error, metric="exact"):
