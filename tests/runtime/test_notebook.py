@@ -105,7 +105,8 @@ THINGS = {
     "assessment": (
         assessment,
         r"200 predictions, mean estimated Hamming accuracy 0.[78]\d\d; no target or share was set. "
-        "Accuracy is that of the labelsets that maximise expected Hamming accuracy. No sign that .* "
+        "Accuracy is that of the labelsets that maximise expected Hamming accuracy. "
+        "No sign that .* "
         "predicted .*&?.*dog & co.*no target or share was set",
     ),
     "accepted": (
