@@ -87,7 +87,9 @@ def test_a_small_shift_is_found_in_several_chunks_together(estimator):
     found = [compare_means(known, view.iloc[800 - 100 * size : 800]) for size in (1, 2, 4, 8)]
     p_value, moved = min(found, key=lambda pair: pair[0])
     assert table["p_value"][7] == pytest.approx(4 * p_value)
-    assert table["moved"][7] == ", ".join(moved[:3])
+    labels = [name for name in moved if name not in ("HP", "TG", "SE", "CE", "ME", "GI", "CS")]
+    assert len(labels) >= 3
+    assert table["moved"][7] == ", ".join(labels[:3])  # these say more to people than entropies
 
 
 def draw_labels(dist, Y, size, n_rows, seed=0):

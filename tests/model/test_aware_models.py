@@ -756,3 +756,20 @@ def test_a_chain_of_labels_does_not_take_a_vector():
     model = ls.AccuracyAwareClassifier(ClassifierChain(LogisticRegression()), cv=0.4)
     with pytest.raises(ls.InputError, match="ClassifierChain"):
         model.fit(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.mark.filterwarnings("ignore:.*held out")
+def test_weights_reach_the_last_step_of_a_pipeline_or_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    Y = (X[:, :2] + rng.normal(size=(120, 2)) > 0).astype(int)
+    weights = rng.uniform(0.1, 3, 120)
+    trees = RandomForestClassifier(5, random_state=0)
+    fits = [
+        ls.AccuracyAwareClassifier(model, recalibration=None, random_state=0).fit(X, Y, weights)
+        for model in (trees, make_pipeline("passthrough", trees))
+    ]
+    found, wanted = (model.predict_accuracy(X).tolist() for model in fits)
+    assert found == wanted
+    with pytest.raises(ls.InputError, match="KNeighborsClassifier"):
+        ls.AccuracyAwareClassifier(KNeighborsClassifier()).fit(X, Y, weights)

@@ -67,3 +67,15 @@ def test_the_index_of_no_rows_is_kept():
     frame = pd.DataFrame(X, columns=list("abc"), index=[f"row {i}" for i in range(len(X))])
     model = ls.BinaryRelevance().fit(frame, Y)
     assert model.predict_distribution(frame[:0]).index.equals(frame.index[:0])
+
+
+@pytest.mark.filterwarnings("ignore:.*held out")
+@pytest.mark.parametrize("estimator", [ls.BinaryRelevance(), RandomForestClassifier(5), NETWORK])
+@pytest.mark.parametrize("form", ["records", "frame", "lists"])
+def test_an_empty_list_is_a_batch_without_rows(estimator, form):
+    frame = pd.DataFrame(X, columns=list("abc"))
+    rows = {"records": frame.to_dict("records"), "frame": frame, "lists": X.tolist()}[form]
+    model = ls.AccuracyAwareClassifier(estimator, "f1", share=0.5, cv=0.5).fit(rows, Y)
+    found = model.assess([])
+    assert len(found) == len(found.accepted) == len(found.to_frame()) == 0
+    assert model.predict([]).shape == (0, 2)

@@ -266,3 +266,19 @@ def test_nobody_is_kept_out(browser, made, axe, artefacts, look, scheme, width):
     context.close()
     assert barriers == []
     assert too_wide <= 0
+
+
+def test_rows_outside_of_the_input_ranges_count_as_referred(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    Y = (X[:, :2] + rng.normal(size=(400, 2)) > 0).astype(int)
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", 0.5, random_state=0)
+    model.fit(X[:300], Y[:300])
+    batch = np.concatenate([X[300:], np.full((5, 3), 1e6)])
+    path = model.report(batch).save(tmp_path / "page.html")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.locator("#threshold").press("Home")
+    assert page.inner_text("#accepted-count") == "100 of 105 rows"
+    assert page.inner_text("#referred-count") == "5"
+    page.close()

@@ -38,7 +38,7 @@ from labelsure._runtime.pages import Page
 from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
-from labelsure.distributions.candidates import full_name
+from labelsure.distributions.candidates import CANDIDATES, full_name
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import read_few_labels
 from labelsure.estimation._batch_summary import BatchSummary
@@ -387,6 +387,7 @@ class MonitorResult:
             "is_alarm": bool(self.alarms),
             "rows": rows,
             "limits": [_plain(low), _plain(max(high, low + 0.1))],
+            "has_moved": any(chunk.moved for chunk in self.chunks),
             "has_labels": any(chunk.n_labelled for chunk in self.chunks),
             "quantity": self.quantity,
             "level": self.level,
@@ -472,6 +473,7 @@ def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[fl
         size *= 2
         window = pd.concat(views[-size:])
     p_value, moved = min(found, key=lambda pair: pair[0])
+    moved = sorted(moved, key=CANDIDATES.__contains__)  # labels first, which say more to people
     return min(1.0, len(found) * p_value), moved[:N_MOVED]
 
 

@@ -704,7 +704,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         *,
         Y_pred: LabelsetsLike = None,
         show: Sequence[str] = (),
-        title: str = "Which predictions can go out?",
+        title: str | None = None,
         open_cost: float | None = None,
     ) -> Page:
         """Return an HTML page on the model and its predictions; `save(path)` writes it as one file.
@@ -722,7 +722,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             Columns of X that the page may show beside predictions, cut to 200 characters: nothing
             else of X is in the file. Texts that are X itself are shown.
         title
-            Title of the page.
+            Title of the page; None names the classifier.
         open_cost
             Mark labels to leave open: those that would be wrong with a probability above this cost,
             whatever the metric of the model. None marks none.
@@ -735,6 +735,8 @@ class AccuracyAwareClassifier(FittedAttributes):
         from labelsure.model._model_report import PageBatch, choose_columns, make_model_report
 
         model = self._fitted_model()
+        if title is None:
+            title = f"{model.card.classifier}: which predictions can go out?"
         if X is None:
             return make_model_report(model, [], title)
         shown = choose_columns(as_batch(X), show)

@@ -23,7 +23,7 @@ from labelsure._runtime.typing import (
 from labelsure.classifiers._inner_models import first_step, innermost
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.distributions._probabilities import make_generator
-from labelsure.labelsets.foreign import as_table, take_rows
+from labelsure.labelsets.foreign import as_table, count_rows, take_rows
 from labelsure.saving import CompactState
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class InputRanges(CompactState):
 
     def find_outside(self, X: FeaturesLike, shown: list[str] | None = None) -> NDArray[np.object_]:
         """Name of the column by which each row is outside, (n,); None for rows within."""
+        if count_rows(X) == 0:
+            return np.empty(0, dtype=object)
         values = _read_numbers(X, self.names)
         assert values is not None  # the model has read X
         suspects = np.flatnonzero(self._may_be_outside(values))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_array
 
@@ -107,7 +108,7 @@ class InputColumns:
     def read(self, X: FeaturesLike) -> FeaturesLike:
         """Return X as the model takes it, columns aligned by name. Raises InputError."""
         refuse_masked(X, "X")
-        X = self._align(X)
+        X = self._no_rows() if isinstance(X, list) and not X else self._align(X)
         if self.requirements is None:
             return X
         with refuse_as_input():
@@ -118,6 +119,14 @@ class InputColumns:
                 "features as input."
             )
         return checked
+
+    def _no_rows(self) -> FeaturesLike:
+        """A batch without rows, as which an empty list is read."""
+        import pandas as pd
+
+        if self.names is not None:
+            return pd.DataFrame(np.empty((0, len(self.names))), columns=self.names)
+        return [] if self.n_features is None else np.empty((0, self.n_features))
 
     def _align(self, X: FeaturesLike) -> FeaturesLike:
         """Return the columns of a table in the order of the model. Raises InputError."""

@@ -24,8 +24,18 @@ from labelsure._runtime.typing import (
     Settings,
 )
 from labelsure.classifiers._adapters import without_probabilities
-from labelsure.classifiers._base_learners import is_search, name_missing_classes
-from labelsure.classifiers._inner_models import innermost, read_instances, shape_for_estimator
+from labelsure.classifiers._base_learners import (
+    check_takes_weights,
+    find_weight_argument,
+    is_search,
+    name_missing_classes,
+)
+from labelsure.classifiers._inner_models import (
+    innermost,
+    is_prefit,
+    read_instances,
+    shape_for_estimator,
+)
 from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.classifiers.recalibration._base import RecalibrationLike
@@ -105,6 +115,8 @@ class TrainingData:
                 )
         if groups is not None:
             read_groups(groups)
+        if "sample_weight" in params and not is_prefit(estimator):
+            check_takes_weights(estimator)
         labels, inputs = Labels.of(truth), InputColumns.of(X, estimator, requirements)
         keeps_names = hasattr(innermost(estimator), "predict_distribution")
         X = inputs.read(X)
@@ -208,6 +220,9 @@ def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estima
         name: take_rows(value, rows) if _is_of_instances(value, data) else value
         for name, value in data.params.items()
     }
+    if "sample_weight" in params:  # of a pipeline, those of its last step
+        weights = params.pop("sample_weight")
+        params |= {find_weight_argument(estimator) or "sample_weight": weights}
     with name_missing_classes(estimator, data.Y[rows], data.labels.names):
         return estimator.fit(X, take_rows(data.y, rows), **params)
 

@@ -141,7 +141,7 @@
   });
 
   // ---- What to accept -------------------------------------------------------------------------
-  const accept = data.acceptance, slider = find("threshold"), between = find("between"), all = accept.n[0];
+  const accept = data.acceptance, slider = find("threshold"), between = find("between"), all = data.batch.n;
   const stops = Object.keys(accept.stops).map(Number);
   const places = () => (between && !between.checked ? stops : accept.thresholds.map((_, i) => i));
 
