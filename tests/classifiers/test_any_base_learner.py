@@ -78,7 +78,7 @@ def test_a_learner_is_never_asked_about_no_rows(engine, budget):
 
 @pytest.mark.jit_only
 def test_an_aware_classifier_of_chained_trees():
-    X, Y = make_problem(120, n_labels=16)
+    X, Y = make_problem(120, n_labels=11)
     ensemble = ls.EnsembleOfClassifierChains(LEARNERS["tree"], n_chains=2, random_state=0)
     model = ls.AccuracyAwareClassifier(ensemble, "jaccard", cv=0.5, random_state=0).fit(X, Y)
     assert np.isfinite(model.assess(X[:3]).to_frame()["estimated_accuracy"]).all()

@@ -135,7 +135,10 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize(
+    "seconds",
+    [0.1, pytest.param(0.0, marks=pytest.mark.slow), pytest.param(0.4, marks=pytest.mark.slow)],
+)
 def test_a_signal_while_pools_are_made_and_ended(tmp_path, seconds):
     """The workers hold the pipes open until the last of them has left."""
     words = [sys.executable, "-c", POOLS, str(tmp_path / "run")]

@@ -1,5 +1,6 @@
 """Outputs of commands are no inputs and whole before they replace anything; devices and pipes."""
 
+import io
 import os
 import re
 import subprocess
@@ -172,29 +173,34 @@ def test_a_link_is_followed(folder):
     assert len(pd.read_csv(folder / "elsewhere" / "out.csv")) == N_ROWS
 
 
-@pytest.mark.parametrize("words", ["score m in.csv --out - --jobs 1", "report m in.csv --out -"])
-def test_standard_output(folder, words):
+def test_standard_input_and_output(folder):
+    words = [sys.executable, "-m", "labelsure", "score", "m", "-", "--out", "-", "--jobs", "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "labelsure", *words.split()], capture_output=True, timeout=300
+        words, input=(folder / "in.csv").read_bytes(), capture_output=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert not (folder / "-").exists()
-    if words.startswith("score"):
-        assert done.stdout.count(b"\n") == N_ROWS + 1
-        assert b"Predictions   20 (" in done.stderr
-    else:
-        assert done.stdout.startswith(b"<!DOCTYPE html>")
+    check_rows_of_standard_input(done.stdout.decode(), "csv")
+    assert b"Predictions   20 (" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.parquet"])
-def test_standard_input(folder, name):
-    make_rows(N_ROWS).to_parquet(folder / "in.parquet")
-    words = [sys.executable, "-m", "labelsure", "score", "m", "-", "--out", "-", "--jobs", "1"]
-    done = subprocess.run(
-        words, input=(folder / name).read_bytes(), capture_output=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    header, *rows = done.stdout.decode().splitlines()
+def check_rows_of_standard_input(text, kind):
+    header, *rows = text.splitlines()
     assert header.startswith('"file","row","predicted"')
     assert len(rows) == N_ROWS
-    assert rows[0].startswith(f'"stdin{name[2:]}",0,')
+    assert rows[0].startswith(f'"stdin.{kind}",0,')
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_the_format_of_standard_input_is_found(folder, monkeypatch, kind):
+    make_rows(N_ROWS).to_parquet(folder / "in.parquet")
+    content = io.BytesIO((folder / f"in.{kind}").read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
+    assert main(["score", "m", "-", "--out", "out.csv", "--jobs", "1"]) == 0
+    check_rows_of_standard_input((folder / "out.csv").read_text(), kind)
+
+
+def test_a_report_goes_to_standard_output(folder, capfd):
+    assert main(["report", "m", "in.csv", "--out", "-"]) == 0
+    assert capfd.readouterr().out.startswith("<!DOCTYPE html>")
+    assert not (folder / "-").exists()

@@ -21,10 +21,6 @@ METRICS = tuple(oracles.METRICS)
 FEW_LABELS = n_labels(1, 4)
 
 
-def name_of(metric):
-    return getattr(metric, "__name__", metric)
-
-
 def log(values):
     with np.errstate(divide="ignore"):
         return np.log(values)
@@ -199,9 +195,8 @@ CUSTOM = (f_two, any_hit, lopsided)
 
 
 @for_each_kind
-@pytest.mark.parametrize("metric", CUSTOM, ids=name_of)
-@given(st.data())
-def test_expected_accuracy_of_a_function(kind, metric, data):
+@given(st.data(), st.sampled_from(CUSTOM))
+def test_expected_accuracy_of_a_function(kind, data, metric):
     batch = data.draw(batches(kind, labels=n_labels(1, 5)))
     Y_pred = data.draw(predictions(batch))
     expected = [
@@ -213,9 +208,8 @@ def test_expected_accuracy_of_a_function(kind, metric, data):
 
 
 @for_each_kind
-@pytest.mark.parametrize("metric", [*METRICS, lopsided], ids=name_of)
-@given(st.data())
-def test_expected_accuracy_of_several_guesses(kind, metric, data):
+@given(st.data(), st.sampled_from([*METRICS, lopsided]))
+def test_expected_accuracy_of_several_guesses(kind, data, metric):
     """Among them the first again, and the first with one label or more changed."""
     batch = data.draw(batches(kind, labels=n_labels(1, 4), most=3))
     L, empty = batch.n_labels, 0.3 if metric in METRICS else 1.0
@@ -238,9 +232,8 @@ def test_expected_accuracy_of_several_guesses(kind, metric, data):
 
 
 @for_each_kind
-@pytest.mark.parametrize("metric", [*METRICS, any_hit], ids=name_of)
-@given(st.data())
-def test_the_best_that_a_kind_has_is_the_best_there_is(kind, metric, data):
+@given(st.data(), st.sampled_from([*METRICS, any_hit]))
+def test_the_best_that_a_kind_has_is_the_best_there_is(kind, data, metric):
     batch = data.draw(batches(kind, labels=FEW_LABELS, most=3))
     for rows, found in batch.dist._best(get_metric(metric), 0.5):
         if not isinstance(found, Optimum):
@@ -276,9 +269,8 @@ def test_decide_finds_the_best_of_all_predictions(kind, metric, data):
 
 
 @for_each_kind
-@pytest.mark.parametrize("metric", CUSTOM, ids=name_of)
-@given(st.data())
-def test_decide_under_a_function(kind, metric, data):
+@given(st.data(), st.sampled_from(CUSTOM))
+def test_decide_under_a_function(kind, data, metric):
     batch = data.draw(batches(kind, labels=FEW_LABELS, most=3))
     check_decision(batch, metric, 1.0, rounded=kind == "dense32")
 

@@ -49,7 +49,7 @@ def left_out(engine, n_labels, n_chains, learner):
 
 
 CELLS = [
-    pytest.param(engine, n_labels, sharpness, n_chains, learner)
+    (engine, n_labels, sharpness, n_chains, learner)
     for engine in ENGINES
     for n_labels in LABELS
     for sharpness in SPREADS
@@ -72,7 +72,7 @@ class Case:
 
 
 @cache
-def make_case(n_labels, sharpness, n_chains, learner, n_samples=3):
+def make_case(n_labels, sharpness, n_chains, learner, n_samples=2):
     rng = np.random.default_rng([n_labels, n_chains, len(sharpness), len(learner)])
     spread, P = SPREADS[sharpness], 0.0
     chains = []
@@ -177,9 +177,12 @@ def answers(dist):
     return found
 
 
-@for_each_cell
-def test_no_row_and_one_row(engine, n_labels, sharpness, n_chains, learner):
-    dist = make(make_case(n_labels, sharpness, n_chains, learner), engine)
+@pytest.mark.parametrize(
+    ("engine", "n_labels", "n_chains", "learner"),
+    [(*cell[:2], *cell[3:]) for cell in CELLS if "sharp" in cell],
+)
+def test_no_row_and_one_row(engine, n_labels, n_chains, learner):
+    dist = make(make_case(n_labels, "sharp", n_chains, learner), engine)
     one, none = answers(dist[:1]), answers(dist[:0])
     for name, found in none.items():
         assert found.shape == (0, *one[name].shape[1:]), name

@@ -1,6 +1,7 @@
 """What is refused: wrong shapes and values, what does not fit in memory; by type and one word."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -277,5 +278,14 @@ def test_searches_that_do_not_fit_in_memory():
     for dist in (independent, trellis):
         with pytest.raises(ls.TooLargeError, match="search"):
             dist.top(4 * 10**6)
-    with pytest.raises(ls.TooLargeError, match=r"2\.0 GiB"):
-        ls.decide(ls.LabelsetTable.from_samples(np.zeros((1, 1, 20_000))), "f1")
+
+
+def test_a_decision_that_does_not_fit_is_refused_before_it_takes_memory():
+    table = ls.LabelsetTable.from_samples(np.zeros((1, 1, 20_000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ls.TooLargeError, match=r"2\.0 GiB"):
+            ls.decide(table, "f1")
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()

@@ -2,14 +2,15 @@
 
 import doctest
 import re
-import subprocess
-import sys
+import shlex
 from collections import Counter
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from page_examples import BLOCK, NEEDS, OPTIONS, blocks, run_block, run_page
+
+from labelsure.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -51,20 +52,23 @@ COMMANDS = re.compile(
 )
 
 
-def test_the_commands_of_the_tutorial_print_what_it_says(monkeypatch, tmp_path):
+def test_the_commands_of_the_tutorial_print_what_it_says(monkeypatch, tmp_path, capsys):
     tutorial = ROOT / "docs/start/tutorial.md"
     monkeypatch.chdir(tmp_path)
     line, tables = next(blocks(tutorial))
     run_block(tables, {}, tutorial, line)
     tabs = COMMANDS.findall(tutorial.read_text(encoding="utf-8"))
     assert len(tabs) == 4
-    start = f'set -e; python() {{ "{sys.executable}" "$@"; }}; '
-    start += 'labelsure() { python -m labelsure "$@"; }; '
     for commands, expected in tabs:
-        done = subprocess.run(
-            ["bash", "-c", start + dedent(commands)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        capsys.readouterr()
+        joined = dedent(commands).replace("\\\n", "").strip()
+        for command in re.split(r"\n(?=labelsure |python )", joined):
+            program, *words = shlex.split(command, comments=True)
+            if program == "labelsure":
+                assert main(words) == 0
+            else:
+                assert (program, words[0]) == ("python", "-c")
+                exec(words[1], {})
         if expected:
-            found = done.stdout
+            found = capsys.readouterr().out
             assert doctest.OutputChecker().check_output(dedent(expected), found, OPTIONS), found

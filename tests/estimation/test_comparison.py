@@ -54,7 +54,7 @@ def test_the_paired_interval_is_that_of_the_loop():
 
 
 @pytest.mark.jit_only
-@pytest.mark.parametrize("metric", ["exact", "f1"])
+@pytest.mark.parametrize("metric", ["f1", pytest.param("exact", marks=pytest.mark.slow)])
 def test_intervals_cover_and_pairs_are_narrower(metric):
     covered, widths, n_repeats = np.zeros(3), np.zeros(3), 60
     for repeat in range(n_repeats):

@@ -392,9 +392,10 @@ _SUPPORT_RULES: dict[Metric, SupportRule] = {
 
 def _choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
     """Labelsets with the highest expected F1, (n, L): the best of the top k labels over all k."""
+    by_size = _size_marginals(dist)
     sizes = np.arange(1, dist.n_labels + 1)
     hit_gain = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
-    values, chosen = _choose_each_size(_size_marginals(dist), hit_gain)
+    values, chosen = _choose_each_size(by_size, hit_gain)
     return _best_of_sizes(dist, values, chosen, empty)
 
 
@@ -450,8 +451,8 @@ def _search_jaccard(dist: LabelsetDistribution, metric: Metric, empty: float) ->
     best guess is then improved by flipping labels and by exchanging one for another, as long as
     `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
-    sizes = np.arange(1, dist.n_labels + 1)
     by_size = _size_marginals(dist)
+    sizes = np.arange(1, dist.n_labels + 1)
     bounds, upper_bound_argmax = _choose_each_size(
         by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes)
     )
