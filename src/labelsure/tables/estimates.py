@@ -284,14 +284,14 @@ def sum_files(
             f"`metric` must be a mean over rows with shift='weighted', got {metric!r}."
         )
     find_estimator(rows.model, metric)  # refuses an unknown metric
-    known = None
+    true_labels = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
+        true_labels = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
     found = {}
     for name, sums in rows.map(
         sum_chunk,
-        *(known, metric, bad.sets_aside),
+        *(true_labels, metric, bad.sets_aside),
         n_jobs=n_jobs,
         scheduler=scheduler,
         progress=progress,
@@ -310,11 +310,11 @@ def sum_files(
     if not files:
         raise DataError("The input must have at least one row that can be used, none can.")
     whole = reduce(add, files.values())
-    if known is not None:
+    if true_labels is not None:
         entries = np.empty(0, np.intp) if whole.labelled is None else whole.labelled.entries
-        known.check_found(entries)
+        true_labels.check_found(entries)
     by_name = tuple(files.items()) if by_file else ()
-    return FileSums(rows.model, metric, known is not None, whole, by_name, n_bad)
+    return FileSums(rows.model, metric, true_labels is not None, whole, by_name, n_bad)
 
 
 @dataclass(frozen=True)
@@ -340,42 +340,46 @@ def sum_chunk(
     model: AccuracyAwareClassifier,
     chunk: Chunk,
     name: str,
-    known: TrueLabels | None,
+    true_labels: TrueLabels | None,
     metric: str | None,
     sets_aside: bool,
 ) -> ChunkSums:
     """Sums over a chunk, with its labelled rows and its bad rows."""
-    inputs = InputTable(model, None if known is None else known.id_column)
+    inputs = InputTable(model, None if true_labels is None else true_labels.id_column)
     fitted, bad = model.fitted_, dict[int, str]()
     estimator = find_estimator(model, metric)
-    some = read_rows(inputs, chunk, bad if sets_aside else None)
-    if some.X is None:
-        return ChunkSums(some.source, None, bad)
-    predictions = fitted.predictor.predict(some.X)
+    usable = read_rows(inputs, chunk, bad if sets_aside else None)
+    if usable.X is None:
+        return ChunkSums(usable.source, None, bad)
+    predictions = fitted.predictor.predict(usable.X)
     estimated = fitted.estimate_rows(predictions, estimator=estimator)
-    summary = estimated.summarise(keys=some.keys)
+    summary = estimated.summarise(keys=usable.keys)
     if metric in LABEL_METRICS:
         check_labels_are_known(predictions.dist, estimator.label_calibration_)
         summary = replace(summary, entries=EntryCounts.of_table(estimated.table))
     rules = predictions.dist.rules
-    labelled = None if known is None else _find_labelled(estimated, known, some, rules)
-    return ChunkSums(some.source, RowSums(summary, labelled), bad)
+    labelled = (
+        None if true_labels is None else _find_labelled(estimated, true_labels, usable, rules)
+    )
+    return ChunkSums(usable.source, RowSums(summary, labelled), bad)
 
 
 def _find_labelled(
-    estimated: RowEstimates, known: TrueLabels, some: ReadRows, rules: LabelRules | None
+    estimated: RowEstimates, true_labels: TrueLabels, usable: ReadRows, rules: LabelRules | None
 ) -> LabelledRows | None:
     """Rows of a chunk whose truth is known; None if there are none."""
-    names = some.rows.index if known.id_column is None else some.ids
+    names = usable.rows.index if true_labels.id_column is None else usable.ids
     assert names is not None  # the input has ids where the truth has
-    entries, places = known.find(names, some.source)
+    entries, places = true_labels.find(names, usable.source)
     if not len(places):
         return None
-    if known.fingerprints:
-        known.check_fingerprints(entries, fingerprint_rows(some.X, places), some.source)
-    truth = known.labelsets[entries]
+    if true_labels.fingerprints:
+        true_labels.check_fingerprints(entries, fingerprint_rows(usable.X, places), usable.source)
+    truth = true_labels.labelsets[entries]
     if rules is not None:
-        rules.refuse_broken(truth, "truth", None if known.names is None else known.names[entries])
+        rules.refuse_broken(
+            truth, "truth", None if true_labels.names is None else true_labels.names[entries]
+        )
     table = estimated.table[places].with_truth(truth)
     return LabelledRows(entries, table, estimated.accuracy[places])
 
@@ -442,8 +446,8 @@ def report_files(
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         frame, _ = read_frame(rows, InputTable(fitted, id_column), bad)
         where = show_name(paths[0])
-        known = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
-        batch, note = _predict_with_truth(fitted, frame, where, known, show, id_column)
+        true_labels = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
+        batch, note = _predict_with_truth(fitted, frame, where, true_labels, show, id_column)
         bad.write(rows.files)
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
     task = ScoreSettings(id_column, top=0, probabilities=False), not skips, bad.sets_aside
@@ -500,19 +504,19 @@ def report_chunk(
     import pandas as pd
 
     scorer, bad = FrameScorer(model, settings), dict[int, str]()
-    some, table = read_rows(scorer.inputs, chunk, bad if sets_aside else None), None
-    if scores and some.X is not None:
-        names = pd.MultiIndex.from_product([[some.source], some.rows.index])
-        table = scorer.score_rows(some)[0][[ESTIMATED, PREDICTED, REASON]].set_axis(names)
-    ((_, sample),) = _keep_smallest([(0, some)])
+    usable, table = read_rows(scorer.inputs, chunk, bad if sets_aside else None), None
+    if scores and usable.X is not None:
+        names = pd.MultiIndex.from_product([[usable.source], usable.rows.index])
+        table = scorer.score_rows(usable)[0][[ESTIMATED, PREDICTED, REASON]].set_axis(names)
+    ((_, sample),) = _keep_smallest([(0, usable)])
     return ReportRows(sample, table, bad)
 
 
 def _keep_smallest(parts: list[tuple[int, ReadRows]]) -> list[tuple[int, ReadRows]]:
     """Rows with the 2,000 smallest keys, a random sample of all."""
-    keys = np.concatenate([some.keys for _, some in parts])
+    keys = np.concatenate([usable.keys for _, usable in parts])
     largest = np.partition(keys, MAX_ROWS - 1)[MAX_ROWS - 1] if len(keys) > MAX_ROWS else 1.0
-    return [(offset, some.take(some.keys <= largest)) for offset, some in parts]
+    return [(offset, usable.take(usable.keys <= largest)) for offset, usable in parts]
 
 
 def _predict_sample(
@@ -522,13 +526,13 @@ def _predict_sample(
     from labelsure.model._model_report import PageBatch, choose_columns
 
     batches, places = [], list[tuple[str, int]]()
-    for offset, some in sampled:
-        if len(some.rows):
-            names = some.rows.index + offset if some.ids is None else some.ids
-            found = model.fitted_.predictor.predict(some.X).with_index(names)
-            columns = choose_columns(some.rows if show else some.X, show)
+    for offset, usable in sampled:
+        if len(usable.rows):
+            names = usable.rows.index + offset if usable.ids is None else usable.ids
+            found = model.fitted_.predictor.predict(usable.X).with_index(names)
+            columns = choose_columns(usable.rows if show else usable.X, show)
             batches.append(PageBatch(found, None, columns))
-            places += [(some.source, int(row)) for row in some.rows.index]
+            places += [(usable.source, int(row)) for row in usable.rows.index]
     return batches, places
 
 
@@ -564,7 +568,7 @@ def _check_scored(
     """Refuse predictions of another model or for other rows, by the rows that are scored here."""
     estimator = model.accuracy_estimator_
     predictions = [batch.predictions for batch in batches]
-    own = np.concatenate([estimator.predict(some.dist, some.decisions) for some in predictions])
+    own = np.concatenate([estimator.predict(batch.dist, batch.decisions) for batch in predictions])
     found = table[ESTIMATED].reindex(places).to_numpy()
     is_other = ~(np.abs(found - own) <= TOLERANCE)
     if is_other.any():
@@ -587,23 +591,23 @@ def _predict_with_truth(
     model: AccuracyAwareClassifier,
     table: pd.DataFrame,
     where: str,
-    known: TrueLabels,
+    true_labels: TrueLabels,
     show: Sequence[str],
     id_column: str | None,
 ) -> tuple[PageBatch, str]:
     """Rows whose truth is known, and a note on the others."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
-    frame, note = known.join(table, where), ""
+    frame, note = true_labels.join(table, where), ""
     if len(frame) < len(table):
         note = (
-            f"The truth in {known.where} has {len(frame):,} of the {len(table):,} rows of "
+            f"The truth in {true_labels.where} has {len(frame):,} of the {len(table):,} rows of "
             f"{where}; the page shows these."
         )
         warn(note, UserWarning)
-    X, ids = InputTable(model, known.id_column or id_column).read(frame, where)
+    X, ids = InputTable(model, true_labels.id_column or id_column).read(frame, where)
     found = model.fitted_.predictor.predict(X)
-    Y_true = found.dist._align_truth(known.labelsets, "truth")
+    Y_true = found.dist._align_truth(true_labels.labelsets, "truth")
     found = found if ids is None else found.with_index(ids)
     return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
 
@@ -670,13 +674,13 @@ def monitor_files(
     labels = None
     if truth is not None:
         named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        known = TrueLabels.read(truth, fitted, text=text, **named)
-        entries, places = known.locate(frame, "the input")
+        true_labels = TrueLabels.read(truth, fitted, text=text, **named)
+        entries, places = true_labels.locate(frame, "the input")
         labels = {}
         for name, own_rows in chunks.items():
             own = np.isin(places, own_rows)
             if own.any():
-                truths = known.labelsets[entries[own]]
+                truths = true_labels.labelsets[entries[own]]
                 labels[name] = (np.searchsorted(own_rows, places[own]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(
@@ -695,9 +699,9 @@ def read_frame(
     import pandas as pd
 
     frames, places = [], list[tuple[str, int]]()
-    for some in read_files(rows, reader, bad):
-        frames.append(some.rows)
-        places += [(some.source, int(row)) for row in some.rows.index]
+    for usable in read_files(rows, reader, bad):
+        frames.append(usable.rows)
+        places += [(usable.source, int(row)) for row in usable.rows.index]
     if not frames:
         raise DataError("The input must have at least one row that can be used, none can.")
     return pd.concat(frames, ignore_index=True), places

@@ -55,10 +55,10 @@ class ScoredParts(PartStore):
         changed = next((key for key in now if before.get(key) != now[key]), None)
         if changed != "settings" or not isinstance(before.get(changed), dict):
             return "" if changed is None else WORDS[changed]
-        was, values = before["settings"], now["settings"]
-        names = [name for name in values if values[name] != was.get(name)]
-        told = ", ".join(f"{name} was {was.get(name)}, is {values[name]}" for name in names)
-        return f"{WORDS[changed]} ({told})"
+        were, values = before["settings"], now["settings"]
+        names = [name for name in values if values[name] != were.get(name)]
+        shown = ", ".join(f"{name} was {were.get(name)}, is {values[name]}" for name in names)
+        return f"{WORDS[changed]} ({shown})"
 
     @contextmanager
     def locked(self, manifest: Mapping[str, object], *, overwrite: bool) -> Iterator[None]:

@@ -400,16 +400,16 @@ class FrameScorer:
             table.insert(0, "id", pd.Series(names, rows.index, dtype=types["id"]))
         return table.astype(types), estimated
 
-    def score_rows(self, some: ReadRows) -> tuple[pd.DataFrame, RowEstimates]:
+    def score_rows(self, usable: ReadRows) -> tuple[pd.DataFrame, RowEstimates]:
         """Like `score`. Raises DataError that names the rows for any exception of the model."""
         try:
-            return self.score(some.rows, some.X, some.ids)
+            return self.score(usable.rows, usable.X, usable.ids)
         except LabelsureError:
             raise
         except Exception as error:  # of whatever model is inside
             if is_out_of_memory(error):
                 raise InputError(MORE_MEMORY) from error
-            rows = f"rows {some.rows.index[0]} to {some.rows.index[-1]} of {some.chunk.where}"
+            rows = f"rows {usable.rows.index[0]} to {usable.rows.index[-1]} of {usable.chunk.where}"
             reason = f"{type(error).__name__}: {storage.first_line(error)}"
             raise DataError(f"The model could not score {rows} ({reason}).") from error
 
@@ -729,12 +729,12 @@ def read_files(files: FileRows, inputs: InputTable, bad: BadRows) -> Iterator[Re
     for _, chunk in files.read():
         own: dict[int, str] | None = {} if bad.sets_aside else None
         try:
-            some = read_rows(inputs, chunk, own)
+            usable = read_rows(inputs, chunk, own)
         except RowsError as error:
             refuse_failure(error, files.files)
         bad.add(chunk.file.source, (own or {}).items())
-        if some.X is not None:
-            yield some
+        if usable.X is not None:
+            yield usable
 
 
 def plain_records(frame: pd.DataFrame) -> Any:
@@ -777,19 +777,19 @@ def score_chunk(
     scorer, compared = FrameScorer(model, settings), None
     unseen, odd = dict[str, str](), OddAnswers()
     bad: dict[int, str] | None = {} if sets_aside else None
-    some = read_rows(scorer.inputs, chunk, bad)
-    schema = scorer.make_schema(some.rows)
+    usable = read_rows(scorer.inputs, chunk, bad)
+    schema = scorer.make_schema(usable.rows)
     table = schema.empty_table()
-    if len(some.rows):
-        frame, found = scorer.score_rows(some)
+    if len(usable.rows):
+        frame, found = scorer.score_rows(usable)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         if model.accuracy_estimator_.can_compare:
-            compared = found.summarise(keys=some.keys).compared
-        unseen = scorer.inputs.find_unseen(some.X)
-        odd = scorer.inputs.count_odd_answers(some.rows)
+            compared = found.summarise(keys=usable.keys).compared
+        unseen = scorer.inputs.find_unseen(usable.X)
+        odd = scorer.inputs.count_odd_answers(usable.rows)
     place = int("id" in schema.names)
-    table = table.add_column(place, "file", pa.array([some.source] * len(table), pa.string()))
-    table = table.add_column(place + 1, "row", pa.array(some.rows.index, pa.int64()))
+    table = table.add_column(place, "file", pa.array([usable.source] * len(table), pa.string()))
+    table = table.add_column(place + 1, "row", pa.array(usable.rows.index, pa.int64()))
     accept = table["accept"]
     notes = {
         "n_rows": len(table),
@@ -799,7 +799,7 @@ def score_chunk(
         "odd_answers": asdict(odd),
         "compared": None if compared is None else _pack(compared),
         "bad": [] if bad is None else list(bad.items()),
-        "file": some.source,
+        "file": usable.source,
         "first_row": chunk.first_row,
     }
     store.write(name, table.replace_schema_metadata(None), key, notes)
@@ -1001,7 +1001,7 @@ def score_files(
             storage.write_output(Path(path), lambda file: _write_file(whole, suffix, file, text))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
-    compared = [_unpack(*some) for some in _list_noted(notes, "compared")]
+    compared = [_unpack(*packed) for packed in _list_noted(notes, "compared")]
     view = reduce(add, compared).view if compared else None
     test, untested = rows.model.accuracy_estimator_.compare_with_calibration(view)
     run = ScoreRun(
@@ -1132,7 +1132,7 @@ def _list_noted(notes: dict[str, JsonObject], name: str) -> list[Any]:
 
 def _warn_of_values(notes: dict[str, JsonObject]) -> None:
     """Say which values the model has not met, once for each column."""
-    unseen = {name: text for some in _list_noted(notes, "unseen") for name, text in some.items()}
-    odd = sum((OddAnswers(**some) for some in _list_noted(notes, "odd_answers")), OddAnswers())
+    unseen = {name: text for texts in _list_noted(notes, "unseen") for name, text in texts.items()}
+    odd = sum((OddAnswers(**counts) for counts in _list_noted(notes, "odd_answers")), OddAnswers())
     for text in filter(None, [*unseen.values(), str(odd)]):
         warnings.warn(text, UnseenValuesWarning, stacklevel=3)

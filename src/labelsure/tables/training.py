@@ -231,19 +231,19 @@ def train_model(
         read_index(frame[id_column], where, "the id")
     Y, names = read_labels(frame[assigned.labels], sep, where, must=label_column is not None)
     check_labels_vary(Y, names, where)
-    known = {*assigned.labels, *assigned.features, id_column}
-    found = infer_roles(
+    used = {*assigned.labels, *assigned.features, id_column}
+    inferred = infer_roles(
         frame,
         id_column=id_column,
         label_columns=assigned.labels,
-        left_out=[name for name in frame.columns if name not in known],
+        left_out=[name for name in frame.columns if name not in used],
         given=roles,
     )
     chosen = CLASSIFIERS[classifier](random_state)
     if classifier != "forest":  # a forest predicts by them, too
         names_of_jobs = [name for name in chosen.get_params() if name.endswith("n_jobs")]
         chosen.set_params(**dict.fromkeys(names_of_jobs, n_jobs))
-    pipeline = Pipeline([("columns", TableColumns(found)), ("classifier", chosen)])
+    pipeline = Pipeline([("columns", TableColumns(inferred)), ("classifier", chosen)])
     settings = {name: value for name, value in settings.items() if (name, value) != ("cv", None)}
     model = AccuracyAwareClassifier(pipeline, n_jobs=n_jobs, random_state=random_state, **settings)
     codes = None if groups is None else frame[groups].to_numpy()
@@ -322,10 +322,10 @@ def calibrate_model(
     ColumnChoice(labels, id_column, (), sep)  # checks the types of these
     names = None if labels is None else [str(name).strip() for name in split_names(labels, [])]
     text = TextFormat(csv_sep, encoding)
-    said, where = _load(predictions, text, "the predictions")
-    known, where_truth = _load(truth, text, "the truth")
-    id_column = shared_id(ID, said, known) if id_column is None else id_column
-    layout = find_layout(said, id_column)
+    table, where = _load(predictions, text, "the predictions")
+    truth_table, where_truth = _load(truth, text, "the truth")
+    id_column = shared_id(ID, table, truth_table) if id_column is None else id_column
+    layout = find_layout(table, id_column)
     kind = kind or ("votes" if layout.name == ANSWERS else "marginal")
     read_choice(kind, "kind", ("marginal", "logit", "logprob", "votes"))
     read_choice(unknown, "value of `unknown`", UNKNOWN)
@@ -338,11 +338,11 @@ def calibrate_model(
     if is_sparse:
         check_lists_labels(layout.name)
     else:
-        _check_all_listed(said, layout, names, floor, where)
+        _check_all_listed(table, layout, names, floor, where)
     of_truth: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    words = names_in_answers(said[layout.column]) if kind == "votes" else ()
+    words = names_in_answers(table[layout.column]) if kind == "votes" else ()
     if names is None and (words or (is_sparse and layout.n_labels is None)):
-        listed = read_truth(known, where_truth, sparse=True, **of_truth).label_names
+        listed = read_truth(truth_table, where_truth, sparse=True, **of_truth).label_names
         if listed is None:
             raise InputError(
                 f"The labels of the truth in {where_truth} must have names, as those of the "
@@ -350,14 +350,14 @@ def calibrate_model(
                 "columns with `labels`."
             )
         if is_sparse:
-            names = sorted({*_listed_labels(said, layout), *listed})
+            names = sorted({*_listed_labels(table, layout), *listed})
         else:  # the truth says which labels there are
             others = [word for word in words if word not in listed and unknown == "keep"]
-            if set(listed) <= set(known.columns):
-                known = known.assign(**dict.fromkeys(others, 0))
+            if set(listed) <= set(truth_table.columns):
+                truth_table = truth_table.assign(**dict.fromkeys(others, 0))
             names = [*sorted(listed), *others]
-    found = read_truth(
-        known,
+    true_labels = read_truth(
+        truth_table,
         where_truth,
         labels=names,
         predicted=layout.label_names or (),
@@ -365,10 +365,10 @@ def calibrate_model(
         sparse=is_sparse,
         **of_truth,
     )
-    said, label_names = found.join(said, where), found.label_names
-    Y: LabelsetsLike = found.labelsets
+    table, label_names = true_labels.join(table, where), true_labels.label_names
+    Y: LabelsetsLike = true_labels.labelsets
     if not is_sparse:
-        Y = type(said)(Y.astype("int64"), columns=label_names)
+        Y = type(table)(Y.astype("int64"), columns=label_names)
     columns = PredictionColumns(
         label_names or int(Y.shape[1]),
         layout.name,
@@ -379,14 +379,14 @@ def calibrate_model(
         unknown="refuse" if unknown == "refuse" else "drop",  # of a fitted model labels are fixed
     )
     probabilities = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
-    columns.fit(said).convert(said, where)  # which names the rows that cannot be read
+    columns.fit(table).convert(table, where)  # which names the rows that cannot be read
     pipeline = Pipeline([("columns", columns), ("predictions", probabilities)])
-    estimator = FrozenEstimator(pipeline.fit(said, Y))
-    return AccuracyAwareClassifier(estimator, random_state=random_state, **settings).fit(said, Y)
+    estimator = FrozenEstimator(pipeline.fit(table, Y))
+    return AccuracyAwareClassifier(estimator, random_state=random_state, **settings).fit(table, Y)
 
 
 def _check_all_listed(
-    said: pd.DataFrame, layout: Layout, names: object, floor: float | None, where: str
+    table: pd.DataFrame, layout: Layout, names: object, floor: float | None, where: str
 ) -> None:
     """Refuse rows that list different labels, unless `sparse` allows it."""
     if floor is not None:
@@ -397,7 +397,7 @@ def _check_all_listed(
     if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
         return
     first = set(layout.label_names)
-    others = [label for label in _listed_labels(said, layout) if label not in first]
+    others = [label for label in _listed_labels(table, layout) if label not in first]
     if others:
         raise InputError(
             f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
@@ -406,6 +406,6 @@ def _check_all_listed(
         )
 
 
-def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
+def _listed_labels(table: pd.DataFrame, layout: Layout) -> list[str]:
     cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
-    return all_listed_labels([said[name] for name in cells])
+    return all_listed_labels([table[name] for name in cells])
