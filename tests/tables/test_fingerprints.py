@@ -8,8 +8,8 @@ from scored_files import make_model, make_rows
 
 import labelsure as ls
 from labelsure.tables.estimates import sum_files
-from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.scoring import score_files
+from labelsure.tables.truth import fingerprint_rows
 
 N_ROWS = 60
 

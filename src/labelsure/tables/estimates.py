@@ -32,7 +32,6 @@ from labelsure.estimation._shift import MAX_ROWS
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.tables.dates import read_dates
 from labelsure.tables.files import Chunk, TextFormat, list_inputs, read_table
-from labelsure.tables.fingerprints import fingerprint_rows
 from labelsure.tables.gate import FileEstimate
 from labelsure.tables.inputs import InputTable
 from labelsure.tables.parts import NAME_SEPARATOR
@@ -48,7 +47,7 @@ from labelsure.tables.scoring import (
     read_rows,
     refuse_failure,
 )
-from labelsure.tables.truth import ID, TrueLabels
+from labelsure.tables.truth import ID, TrueLabels, fingerprint_rows
 
 if TYPE_CHECKING:
     import pandas as pd

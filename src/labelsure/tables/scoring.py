@@ -50,7 +50,6 @@ from labelsure.tables.files import (
     name_lines,
     read_chunks,
 )
-from labelsure.tables.fingerprints import FINGERPRINT, fingerprint_rows
 from labelsure.tables.inputs import InputTable, raise_bad_rows
 from labelsure.tables.parts import (
     NAME_SEPARATOR,
@@ -59,6 +58,7 @@ from labelsure.tables.parts import (
     check_suffix,
     write_tables,
 )
+from labelsure.tables.truth import FINGERPRINT, fingerprint_rows
 from labelsure.tables.values import decode_table
 
 if TYPE_CHECKING:

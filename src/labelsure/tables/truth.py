@@ -5,19 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from labelsure._runtime.storage import show_name
-from labelsure._runtime.typing import AnyPath, Column, Indices, LabelNames, Labelsets, LabelsetsLike
+from labelsure._runtime.typing import (
+    AnyPath,
+    Column,
+    FeaturesLike,
+    Indices,
+    LabelNames,
+    Labelsets,
+    LabelsetsLike,
+)
 from labelsure.errors import DataError, InputError, warn
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, match_labels, read_labelsets
 from labelsure.labelsets.reading import check_shape
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
 from labelsure.tables.files import TextFormat, read_table, stack_rows, unknown_column
-from labelsure.tables.fingerprints import FINGERPRINT
 from labelsure.tables.inputs import InputTable
 
 if TYPE_CHECKING:
@@ -303,3 +313,44 @@ def _read_positions(column: Column, where: str) -> pd.Index:
             f"{str(column.iloc[place])!r} in row {place} (rows count from 0)."
         )
     return pd.Index(numbers.astype(np.int64)).astype(str)
+
+
+FINGERPRINT = "fingerprint"
+"""Column of fingerprints, by which a join by position notices rows that are not those it means."""
+
+
+def fingerprint_rows(X: FeaturesLike, rows: Indices | None = None) -> list[str]:
+    """Fingerprints of instances, of the values that a model sees; they begin with a letter.
+
+    Parameters
+    ----------
+    X
+        (n, d) rows as a model takes them: a DataFrame, a Series of texts, an array or sparse rows.
+    rows
+        Positions of some rows; None for all.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> one, other = fingerprint_rows(pd.DataFrame({"a": [1, 2], "b": ["x", "x"]}))
+    >>> one == other, [one] == fingerprint_rows(pd.DataFrame({"a": [1.0], "b": ["x"]}))
+    (False, True)
+    """
+    import pandas as pd
+
+    chosen = slice(None) if rows is None else rows
+    if issparse(X):
+        some = csr_array(X)[chosen]
+        ends = some.indptr.tolist()
+        parts = [
+            some.indices[a:b].astype(np.int64).tobytes() + some.data[a:b].astype(float).tobytes()
+            for a, b in pairwise(ends)
+        ]
+        return [f"r{sha256(part).hexdigest()[:16]}" for part in parts]
+    frame = pd.DataFrame(X).iloc[chosen]
+    columns = {
+        str(place): column.astype(float) if column.dtype.kind in "biuf" else column.astype(str)
+        for place, (_, column) in enumerate(frame.items())
+    }
+    hashes = pd.util.hash_pandas_object(pd.DataFrame(columns, frame.index), index=False)
+    return [f"r{number:016x}" for number in hashes]
