@@ -345,6 +345,8 @@ def test_every_option_of_a_command_is_used(name):
     command = next(one for one in app.registered_commands if one.callback.__name__ == name)
     (function,) = ast.parse(inspect.getsource(command.callback)).body
     read = {node.id for part in function.body for node in ast.walk(part) if type(node) is ast.Name}
+    module = inspect.getsource(sys.modules[command.callback.__module__])
+    read |= set(re.findall(r'context\.params\["(\w+)"\]', module))
     passed = {key for called in LIBRARY[name] for key in inspect.signature(called).parameters}
     printing = {"out", "as_json", "quiet", "verbose", "overwrite"}  # of `write_page` and others
     options = set(inspect.signature(command.callback).parameters) - {"context"}

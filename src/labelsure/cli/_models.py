@@ -19,18 +19,29 @@ from labelsure.cli._console import (
     quote,
     refuse_stdout,
 )
-from labelsure.cli._options import MODELS, Command, app, arguments, output_of
+from labelsure.cli._options import (
+    MODELS,
+    Command,
+    app,
+    arguments,
+    fitting,
+    labelled,
+    output_of,
+    printing,
+    reading,
+    shares,
+)
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     from labelsure._runtime.typing import JsonObject
-    from labelsure.distributions.constraints import LabelConstraints
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, fitting, printing)
 def train(
     context: typer.Context,
     data: opt.Data,
@@ -38,28 +49,13 @@ def train(
     labels: opt.Labels = None,
     label_column: opt.LabelColumn = None,
     sep: opt.Sep = None,
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
-    id_column: opt.IdColumn = None,
     drop: opt.Drop = None,
     text: opt.Text = None,
     role: opt.Role = None,
     groups: opt.Groups = None,
-    metric: opt.Metric = "jaccard",
-    decision: opt.Decision = "best",
-    target: opt.Target = None,
-    share: opt.Share = None,
-    guarantee: opt.Guarantee = "exact",
-    region: opt.Region = None,
-    taxonomy: opt.Taxonomy = None,
-    confidence: opt.Confidence = 0.95,
     classifier: opt.Classifier = "layer",
     cv: opt.Cv = None,
-    seed: opt.Seed = 0,
     n_jobs: opt.FitJobs = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> None:
     """Train a classifier on a table, and estimate how accurate it is.
@@ -75,19 +71,16 @@ def train(
         from labelsure.model._aware_classifier import AccuracyAwareClassifier
         from labelsure.tables.training import train_model
 
-        own: JsonObject = {
-            "roles": {**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
-            "constraints": _read_taxonomy(taxonomy),
-            "cv": _read_cv(cv),
-            "random_state": seed,
-            "verbose": 0,  # that of the command is about its summary
-        }
+        own = _read_settings(context)
+        own["roles"] = {**_read_roles(role or []), **dict.fromkeys(text or [], "text")}
+        own["cv"] = _read_cv(cv)
         return train_model(**arguments(context, train_model, AccuracyAwareClassifier, **own))
 
     _write_model(context, data, make_model, "NEW.csv", classifier)
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, labelled, fitting, printing)
 def calibrate(
     context: typer.Context,
     predictions: opt.Predictions,
@@ -95,27 +88,10 @@ def calibrate(
     out: opt.ModelOut,
     labels: opt.LabelNames = None,
     labels_from: opt.LabelsFrom = None,
-    label_column: opt.TruthColumn = None,
-    sep: opt.Sep = None,
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
-    id_column: opt.IdColumn = None,
     kind: opt.Kind = None,
     unknown: opt.Unknown = "drop",
     sparse: opt.Sparse = False,
     floor: opt.Floor = None,
-    metric: opt.Metric = "jaccard",
-    decision: opt.Decision = "best",
-    target: opt.Target = None,
-    share: opt.Share = None,
-    guarantee: opt.Guarantee = "exact",
-    region: opt.Region = None,
-    taxonomy: opt.Taxonomy = None,
-    confidence: opt.Confidence = 0.95,
-    seed: opt.Seed = 0,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> None:
     """Estimate how accurate another system's predictions are, from some rows with true labels.
@@ -138,13 +114,9 @@ def calibrate(
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        own: JsonObject = {
-            "constraints": _read_taxonomy(taxonomy),
-            "random_state": seed,
-            "verbose": 0,
-        }
+        own = _read_settings(context)
         if labels_from is not None:
-            own["labels"] = read_label_file(labels_from, encoding)
+            own["labels"] = read_label_file(labels_from, context.params["encoding"])
         return calibrate_model(
             **arguments(context, calibrate_model, AccuracyAwareClassifier, **own)
         )
@@ -153,12 +125,16 @@ def calibrate(
     _write_model(context, read, make_model, "NEW_PREDICTIONS.csv")
 
 
-def _read_taxonomy(taxonomy: str | None) -> LabelConstraints | None:
-    if taxonomy is None:
-        return None
+def _read_settings(context: typer.Context) -> JsonObject:
+    """Arguments of a model whose options have another form or name."""
     from labelsure.distributions.constraints import LabelConstraints
 
-    return LabelConstraints(taxonomy)
+    taxonomy = context.params["taxonomy"]
+    return {
+        "constraints": None if taxonomy is None else LabelConstraints(taxonomy),
+        "random_state": context.params["seed"],
+        "verbose": 0,  # that of the command is about its summary
+    }
 
 
 def _write_model(

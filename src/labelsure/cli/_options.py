@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from inspect import signature
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -321,6 +322,55 @@ FitJobs = Annotated[
 Scheduler = Annotated[
     str | None, option("--scheduler", "A Dask scheduler, tcp://HOST:PORT: its workers compute.")
 ]
+
+# Options that commands share
+
+
+def reading(id_column: IdColumn = None, csv_sep: CsvSep = None, encoding: Encoding = None) -> None:
+    """Options of commands that read tables."""
+
+
+def labelled(label_column: TruthColumn = None, sep: Sep = None) -> None:
+    """Options of commands that read tables of true labels."""
+
+
+def fitting(
+    metric: Metric = "jaccard",
+    decision: Decision = "best",
+    target: Target = None,
+    share: Share = None,
+    guarantee: Guarantee = "exact",
+    region: Region = None,
+    taxonomy: Taxonomy = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Options of commands that make models."""
+
+
+def printing(overwrite: Overwrite = False, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Options of commands that print a result."""
+
+
+def shares(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator that adds the options of groups to a command, which are in `context.params`."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        own = [*signature(command, eval_str=True).parameters.values()]
+        shared = [
+            one for group in groups for one in signature(group, eval_str=True).parameters.values()
+        ]
+
+        @wraps(command)
+        def run(**options: Any) -> None:
+            command(**{one.name: options[one.name] for one in own})
+
+        run.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        return run
+
+    return add
+
 
 # Commands
 

@@ -27,7 +27,16 @@ from labelsure.cli._console import (
     quote,
     write_page,
 )
-from labelsure.cli._options import MODELS, Command, app, arguments
+from labelsure.cli._options import (
+    MODELS,
+    Command,
+    app,
+    arguments,
+    labelled,
+    printing,
+    reading,
+    shares,
+)
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,10 +48,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watched(inputs: list[str], quiet: bool) -> Iterator[tuple[list[str], ProgressBar]]:
+def watched(context: typer.Context, inputs: list[str]) -> Iterator[tuple[list[str], ProgressBar]]:
     """Yield the inputs, with a file in place of "-", and a progress bar; print notes at the end."""
     from labelsure.errors import ShiftWarning, record_warnings
 
+    quiet = context.params["quiet"] or context.params["as_json"]
     with (
         record_warnings(ShiftWarning),  # a shift is part of the summary
         print_notes(quiet),
@@ -65,16 +75,14 @@ def _keep_stdin(folder: Path) -> str:
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, printing)
 def score(
     context: typer.Context,
     model: opt.Model,
     inputs: opt.Inputs,
     out: opt.ScoresOut,
-    id_column: opt.IdColumn = None,
     top: opt.Top = 3,
     sep: opt.WrittenSep = ";",
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
     open_cost: opt.OpenCost = None,
     spreadsheet_safe: opt.SpreadsheetSafe = False,
     audit: opt.Audit = None,
@@ -84,9 +92,6 @@ def score(
     n_jobs: opt.Jobs = None,
     scheduler: opt.Scheduler = None,
     trust: opt.Trust = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
 ) -> None:
     """Predict labels for the rows of files, with an estimated accuracy for each.
 
@@ -104,10 +109,10 @@ def score(
     """
     from labelsure.tables.scoring import score_files
 
-    to_stdout = out == STDOUT
+    to_stdout, as_json = out == STDOUT, context.params["as_json"]
     if as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
-    with watched(inputs, quiet or as_json) as (files, bar):
+    with watched(context, inputs) as (files, bar):
         own: JsonObject = {
             "inputs": files,
             "out": out if out.endswith("/") else open_stdout(out),
@@ -117,7 +122,7 @@ def score(
         run = score_files(**arguments(context, score_files, **own))
     if as_json:
         print_json(asdict(run))
-    elif not quiet:
+    elif not context.params["quiet"]:
         facts = [*_describe_run(run, bad_rows)]
         if STDOUT not in (out, *inputs):
             scored = ["--scored", out, "--out", "report.html"]
@@ -151,6 +156,7 @@ def _describe_run(run: ScoreRun, bad_rows: Path | None) -> Iterator[tuple[str, s
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, labelled, printing)
 def estimate(
     context: typer.Context,
     model: opt.Model,
@@ -164,17 +170,9 @@ def estimate(
     strict: opt.StrictGate = False,
     fail_on_shift: opt.FailOnShift = False,
     bad_rows: opt.BadRows = None,
-    id_column: opt.IdColumn = None,
-    label_column: opt.TruthColumn = None,
-    sep: opt.Sep = None,
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
     n_jobs: opt.Jobs = None,
     scheduler: opt.Scheduler = None,
     trust: opt.Trust = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
 ) -> None:
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
@@ -201,21 +199,21 @@ def estimate(
             "`--fail-on-shift` needs the shift test, which `--truth` and `--shift` other than test "
             "leave out. Drop one of them."
         )
-    with watched(inputs, quiet or as_json) as (files, bar):
+    with watched(context, inputs) as (files, bar):
         sums = sum_files(**arguments(context, sum_files, inputs=files, progress=bar))
         overall = sums.assess(level=level, shift=shift)
         by_name = sums.assess_files(level=level, shift=shift)
     if overall.plain is None and not gate.is_set:
         raise InputError(overall.refusal)
     failures = gate.all_failures(overall, by_name)
-    if as_json:
+    if context.params["as_json"]:
         values = overall.to_dict() | ({"n_bad": sums.n_bad} if bad_rows else {})
         if by_file:
             values["files"] = [one.to_dict() for one in by_name]
         if gate.is_set:
             values["gate"] = {"passed": not failures, "failures": failures}
         print_json(values)
-    elif not quiet:
+    elif not context.params["quiet"]:
         facts = [*_list_estimates(overall, by_name)]
         if bad_rows is not None:
             facts.append(("Bad rows", f"{sums.n_bad:,} set aside in {bad_rows}"))
@@ -264,6 +262,7 @@ def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, labelled, printing)
 def report(
     context: typer.Context,
     model: opt.Model,
@@ -273,18 +272,10 @@ def report(
     show: opt.Show = None,
     truth: opt.Truth = None,
     bad_rows: opt.BadRows = None,
-    id_column: opt.IdColumn = None,
-    label_column: opt.TruthColumn = None,
-    sep: opt.Sep = None,
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
     title: opt.Title = None,
     open_cost: opt.OpenCost = None,
     n_jobs: opt.Jobs = None,
     trust: opt.Trust = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
 ) -> None:
     """Write one HTML file that shows how accurate a model and its predictions are.
 
@@ -305,7 +296,7 @@ def report(
     def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import report_files
 
-        with watched(inputs or [], quiet or as_json) as (files, bar):
+        with watched(context, inputs or []) as (files, bar):
             shown = show.split(",") if show else ()
             own: JsonObject = {"inputs": files, "show": shown, "progress": bar}
             page = report_files(**arguments(context, report_files, **own))
@@ -316,6 +307,7 @@ def report(
 
 
 @app.command(cls=Command, rich_help_panel=MODELS)
+@shares(reading, labelled, printing)
 def monitor(
     context: typer.Context,
     model: opt.Model,
@@ -328,16 +320,8 @@ def monitor(
     drawn: opt.Drawn = None,
     bound: opt.Bound = None,
     bad_rows: opt.BadRows = None,
-    id_column: opt.IdColumn = None,
-    label_column: opt.TruthColumn = None,
-    sep: opt.Sep = None,
-    csv_sep: opt.CsvSep = None,
-    encoding: opt.Encoding = None,
     title: opt.Title = None,
     trust: opt.Trust = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.AsJson = False,
-    quiet: opt.Quiet = False,
 ) -> None:
     """Watch a model over time: estimates by chunk, and alarms that are valid at every time.
 
@@ -357,7 +341,7 @@ def monitor(
     def make_page() -> tuple[Page, str]:
         from labelsure.tables.estimates import monitor_files
 
-        with watched(inputs, quiet or as_json) as (files, _):
+        with watched(context, inputs) as (files, _):
             table = monitor_files(**arguments(context, monitor_files, inputs=files))
         return table.report(**({"title": title} if title else {})), str(table)
 
