@@ -99,6 +99,7 @@ class RunFolder:
         if self._is_locked:
             yield self
             return
+        make_folder(self.path, "The run folder")
         self._check_is_run_folder()
         with locked_folder(self.path, "The run folder", FOLDERS):
             make_folder(self.path / "cells", "The run folder")
@@ -112,8 +113,7 @@ class RunFolder:
 
     def _check_is_run_folder(self) -> None:
         """Raise InputError if the folder holds other files, which a run would replace."""
-        is_run = (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir()
-        if is_run or not self.path.is_dir():
+        if (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir():
             return
         own = {LOCK, OWNER, "cells"}
         others = sorted(
