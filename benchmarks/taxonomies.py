@@ -44,16 +44,16 @@ TRAITS = {
 
 @dataclass
 class Task:
-    """Features, truth by name, rules, and the sizes of a split."""
+    """Features, truth by name, rules, sizes of a split, and splits in which chains are fitted."""
 
     X: Any
     Y: pd.DataFrame
     rules: ls.LabelConstraints
     n_train: int
-    n_known: int = 300
-    n_new: int = 300
-    n_splits: int = 5
-    has_dependence: bool = True
+    n_known: int = 120
+    n_new: int = 60
+    n_splits: int = 20
+    n_dependence: int = 5
     has_powerset: bool = True
 
 
@@ -67,10 +67,10 @@ def digits() -> Task:
     parents = {str(d): [t for t, some in TRAITS.items() if d in some] for d in range(10)}
     exactly_one = [["even", "odd"], ["small", "large"]]
     rules = ls.LabelConstraints(parents, [list(map(str, range(10)))], exactly_one)
-    return Task(X + 6 * rng.normal(size=X.shape), Y, rules, 700, n_splits=20)
+    return Task(X + 6 * rng.normal(size=X.shape), Y, rules, 700, 300, 300, n_dependence=20)
 
 
-def debtags(n_packages: int = 6000, n_tags: int = 30) -> Task | None:
+def debtags(n_packages: int = 6000, n_tags: int = 18) -> Task | None:
     """Short descriptions of packages, and the most frequent tags below their facets."""
     try:
         listed = subprocess.run(
@@ -104,13 +104,14 @@ def debtags(n_packages: int = 6000, n_tags: int = 30) -> Task | None:
     rules = ls.LabelConstraints(parents)
     closed = pd.DataFrame(rules.close(Y).labelsets, columns=names)
     varies = [name for name in names if closed[name].min() < closed[name].max()]
-    return Task(
-        X, closed[varies], ls.LabelConstraints(pd.DataFrame(parents.items())), 3000, n_splits=3
-    )
+    return Task(X, closed[varies], ls.LabelConstraints(pd.DataFrame(parents.items())), 3000)
 
 
-def simulated(n_labels: int, *, single_path: bool, seed: int = 0) -> Task:
-    """Draw children of a random tree from features, where their parents are true."""
+def simulated(n_labels: int, *, single_path: bool, seed: int = 0, least: int = 20) -> Task:
+    """Draw children of a random tree from features, where their parents are true.
+
+    Labels that fewer than `least` of 1,000 rows have are left out.
+    """
     rng = np.random.default_rng(seed)
     parents = [
         -1,
@@ -141,7 +142,7 @@ def simulated(n_labels: int, *, single_path: bool, seed: int = 0) -> Task:
                     c for c, one in zip(below, rng.random(len(below)) < p, strict=True) if one
                 ]
     names = [f"l{j}" for j in range(n_labels)]
-    kept = [j for j in range(n_labels) if 20 <= Y[:1000, j].sum() < 1000 or j == 0]
+    kept = [j for j in range(n_labels) if least <= Y[:1000, j].sum() < 1000 or j == 0]
     Y[:20, 0], Y[:20, 1:] = 0, 0  # a root that is always true is no label
     truth = pd.DataFrame(Y[:, kept], columns=[names[j] for j in kept])
     groups = [[names[j] for j in some if j in kept] for some in children.values()]
@@ -152,11 +153,11 @@ def simulated(n_labels: int, *, single_path: bool, seed: int = 0) -> Task:
     return Task(X, truth, rules, 1500)
 
 
-def many() -> Task:
+def many(n_labels: int) -> Task:
     """Simulate a tree of hundreds of labels."""
-    task = simulated(900, single_path=False)
-    task.n_splits, task.n_new = 1, 150
-    task.has_dependence = task.has_powerset = False
+    task = simulated(n_labels, single_path=False, least=5)
+    task.n_splits, task.n_known, task.n_new = 1, 60, 30
+    task.n_dependence, task.has_powerset = 0, False
     return task
 
 
@@ -164,16 +165,19 @@ SETS = {
     "digits with traits": digits,
     "debtags": debtags,
     "single path": lambda: simulated(50, single_path=True),
-    "tree": lambda: simulated(40, single_path=False),
-    "large tree": many,
+    "tree": lambda: simulated(25, single_path=False),
+    "tree of hundreds": lambda: many(200),
+    "large tree": lambda: many(550),
 }
 
 
-def methods(task: Task, powerset: Any) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+def methods(
+    task: Task, powerset: Any, *, with_dependence: bool
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, estimator and settings of each method."""
     given = ls.PrecomputedProbabilities()
     yield "independent", given, {"recalibration": ls.LabelwiseCalibration()}
-    if task.has_dependence:
+    if with_dependence:
         yield "dependence", given, {"recalibration": ChainDependence()}
     yield "constrained, not calibrated", given, {"constraints": task.rules, "recalibration": None}
     yield "constrained", given, {"constraints": task.rules}
@@ -193,7 +197,8 @@ def measure(name: str, task: Task) -> Iterator[dict[str, Any]]:
     for split in range(task.n_splits):
         order = np.random.default_rng(split).permutation(len(rest))
         known, new, _ = np.split(order, [task.n_known, task.n_known + task.n_new])
-        for method, estimator, settings in methods(task, powerset):
+        with_dependence = split < task.n_dependence
+        for method, estimator, settings in methods(task, powerset, with_dependence=with_dependence):
             X: Any = P if powerset is None or method != "powerset" else task.X[rest]
             take = (
                 (lambda X, rows: X.iloc[rows]) if hasattr(X, "iloc") else (lambda X, rows: X[rows])

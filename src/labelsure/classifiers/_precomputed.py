@@ -26,6 +26,7 @@ from labelsure.errors import InputError
 from labelsure.labelsets.answers import are_answers
 from labelsure.labelsets.codes import from_codes
 from labelsure.labelsets.foreign import as_table, index_of, names_in
+from labelsure.labelsets.label_names import read_names
 from labelsure.labelsets.names import ParsedLabelsets, check_weights, match_labels
 from labelsure.labelsets.reading import check_shape
 from labelsure.labelsets.sparse import is_sparse
@@ -207,9 +208,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
     def label_names_of(self, X: FeaturesLike) -> LabelNames:
         """Return the names that X or the parameters give to the columns of X; None for none."""
         names = self._names_of_columns(self._tabulate(X, self.label_names))
-        if names is not None or self.label_names is None:
-            return names
-        return tuple(str(label) for label in self.label_names)
+        return read_names(self.label_names) if names is None else names
 
     def _names_of_columns(self, X: FeaturesLike) -> LabelNames:
         """Return the labels that a DataFrame names, None where columns go by position."""

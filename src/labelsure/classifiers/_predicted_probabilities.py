@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.arguments import read_choice
+from labelsure._runtime.arguments import read_choice, read_number
 from labelsure._runtime.typing import Array, Estimator, FeaturesLike, Floats, Names
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.classifiers._probability_warnings import (
@@ -39,7 +39,14 @@ from labelsure.distributions._probabilities import (
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.answers import are_scores, read_scores
-from labelsure.labelsets.foreign import as_table, count_axes, count_rows, names_in, take_rows
+from labelsure.labelsets.foreign import (
+    as_table,
+    count_axes,
+    count_rows,
+    names_in,
+    refuse_dicts,
+    take_rows,
+)
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import list_some, lists_names, order_columns
 from labelsure.labelsets.sparse import is_sparse
@@ -102,9 +109,10 @@ def tabulate_scores(
     source: Any, label_names: Names, kind: str, name: str, floor: float | None = None
 ) -> Any:
     """Return scores by label as a table, absent labels at the floor; anything else as it is."""
+    read_choice(kind, "kind", KINDS)
     if kind not in SCALES or not are_scores(source):
         return source
-    missing = None if floor is None else float(SCALES[kind](floor))
+    missing = None if floor is None else SCALES[kind](read_number(floor, "floor", 0, 1, ends="[)"))
     return read_scores(source, label_names, name=name, in_logs=kind == "logprob", missing=missing)
 
 
@@ -262,6 +270,7 @@ def fitted_on_vector(model: Estimator, n_classes: int) -> InputError:
 
 def read_array(source: Any, name: str) -> Array:
     """Return an array of floats; refuse sparse ones, label names and rows of different lengths."""
+    refuse_dicts(source, name)
     for row, entry in enumerate(source if isinstance(source, (list, tuple)) else ()):
         if lists_names(entry):
             raise InputError(

@@ -28,7 +28,7 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
 from labelsure.labelsets.counts import differing_rows
-from labelsure.labelsets.foreign import as_table, index_of, refuse_masked, take_rows
+from labelsure.labelsets.foreign import as_table, index_of, refuse_dicts, refuse_masked, take_rows
 from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES
 from labelsure.labelsets.names import ParsedLabelsets, align_rows, check_weights
 from labelsure.labelsets.reading import check_shape
@@ -306,6 +306,7 @@ def read_truth(
             "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
             "target y is None. Without a truth use `as_distribution`."
         )
+    refuse_dicts(y, "y")
     y = order_like(y, X)
     if is_vector(y):
         vector = column_or_1d(y)

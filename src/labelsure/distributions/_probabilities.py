@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,9 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating]:
         array = array.astype(np.float32)
     if array.dtype in SUM_TOLERANCE:
         return array
+    is_object = array.dtype == object and array.size  # e.g. of a frame with nullable columns
+    if is_object and all(isinstance(value, Real) for value in array.flat):
+        return array.astype(np.float64)
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"`{name}` must be an array of real numbers, got dtype {array.dtype}. "

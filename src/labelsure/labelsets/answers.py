@@ -20,7 +20,7 @@ from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Names
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name, warn
 from labelsure.labelsets.foreign import as_table, index_of
-from labelsure.labelsets.label_names import check_label_names
+from labelsure.labelsets.label_names import check_label_names, read_names
 from labelsure.labelsets.names import list_some, lists_names
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def read_scores(
     """Scores with a column for each label, by default for the labels of the first cell."""
     import pandas as pd
 
-    names = None if label_names is None else [str(label) for label in label_names]
+    names = read_names(label_names)
     rows, reasons = [], dict[Any, str]()
     table = as_table(cells)
     if hasattr(table, "columns"):
@@ -160,7 +160,7 @@ def read_scores(
             pairs = find_pairs(parse_cell(cell))
             if pairs is None:
                 raise ValueError(f"it must have labels with their scores, got {show_value(cell)}")
-            names = [label for label, _ in pairs] if names is None else names
+            names = tuple(label for label, _ in pairs) if names is None else names
             pairs = [(label, _normalise(score, in_logs)) for label, score in pairs]
             rows.append(scores_by_name(pairs, names, missing))
         except ValueError as error:
@@ -335,7 +335,7 @@ def read_answers(
     if unknown not in UNKNOWN:
         raise unknown_name("`unknown`", unknown, UNKNOWN)
     cells = list(as_table(samples))
-    names = () if label_names is None else tuple(str(label) for label in label_names)
+    names = read_names(label_names) or ()
     if label_names is None or unknown == "keep":
         names += tuple(word for word in names_in_answers(cells) if word not in names)
     if not names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,17 @@ def refuse_masked(values: object, name: str) -> None:
                 f"`{name}` must have no masked values, got {np.ma.getmaskarray(part).sum()}. Fill "
                 "them with `.filled(...)`, or drop their rows."
             )
+
+
+def refuse_dicts(Y: object, name: str) -> None:
+    """Raise InputError for a dict of columns, or a list of dicts."""
+    is_dict = isinstance(Y, Mapping) and not is_sparse(Y)  # a `dok_array` is one
+    if is_dict or (isinstance(Y, (list, tuple)) and Y and isinstance(Y[0], Mapping)):
+        got = "a dict" if is_dict else "a list of dicts"
+        raise InputError(
+            f"`{name}` must be an array, a table or lists of label names, got {got}. Make a table "
+            f"of it: `pandas.DataFrame({name})`."
+        )
 
 
 class NamedArray(np.ndarray):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 
@@ -15,6 +15,21 @@ MAX_WRITTEN_NAMES = 10_000
 """Number of labels up to which all names are shown, and each label has an entry in `classes_`."""
 
 
+def read_names(label_names: Names) -> LabelNames:
+    """Label names as strings. Raises InputError for a text, a set or a missing name."""
+    if label_names is None:
+        return None
+    if isinstance(label_names, (str, Set)) or not isinstance(label_names, Iterable):
+        got = "a set, which has no order" if isinstance(label_names, Set) else repr(label_names)
+        raise InputError(f"`label_names` must be a list of names, got {got}.")
+    given = list(label_names)
+    if any(name is None or name != name for name in given):
+        raise InputError(
+            f"`label_names` must name every label, got {reprlib.repr(given)}. Fill in all names."
+        )
+    return tuple(str(name) for name in given)
+
+
 def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
     """Label names as distinct strings; None where labels have no names.
 
@@ -23,16 +38,11 @@ def check_label_names(label_names: Names, n_labels: int) -> LabelNames:
     >>> check_label_names(["cat", 7], 2)
     ('cat', '7')
     """
-    if label_names is None:
-        return None
-    is_list = isinstance(label_names, Iterable) and not isinstance(label_names, str)
-    names = tuple(str(name) for name in label_names) if is_list else ()
-    if len(names) == n_labels == len(set(names)):
+    names = read_names(label_names)
+    if names is None or len(names) == n_labels == len(set(names)):
         return names
-    got = repr(label_names)
-    if is_list:
-        twice = [name for name, n_times in Counter(names).items() if n_times > 1]
-        got = f"{len(names)} names" if len(names) != n_labels else f"{twice[0]!r} twice"
+    twice = [name for name, n_times in Counter(names).items() if n_times > 1]
+    got = f"{len(names)} names" if len(names) != n_labels else f"{twice[0]!r} twice"
     raise InputError(
         f"`label_names` must be {n_labels} distinct names, one for each column, got {got}."
     )

@@ -29,14 +29,18 @@ from labelsure._runtime.typing import (
     RowsLike,
 )
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_masked
-from labelsure.labelsets.label_names import check_label_names
+from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_dicts, refuse_masked
+from labelsure.labelsets.label_names import check_label_names, read_names
 from labelsure.labelsets.lists import from_indices, name_rows
 from labelsure.labelsets.reading import check_shape, read_rows
 from labelsure.labelsets.sparse import is_sparse, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"}, {"no", "yes"}, {"n", "y"})
+"""Texts for absent and present labels, which a label of that name is hardly ever listed twice."""
 
 
 class Batch(Protocol):
@@ -183,7 +187,7 @@ def read_labelsets(
            [0, 0]], dtype=int8)
     """
     parsed = ParsedLabelsets.read(Y, name, sep)
-    names = parsed.label_names if label_names is None else label_names
+    names = parsed.label_names if label_names is None else read_names(label_names)
     if parsed.sets is not None and names is None:
         names = parsed.names_in_sets
         if not names:
@@ -191,7 +195,6 @@ def read_labelsets(
                 f"`{name}` must name at least one label, got only empty labelsets. Pass "
                 "`label_names`."
             )
-    names = None if names is None else tuple(str(label) for label in names)
     rows = parsed.to_rows(names, beside="`label_names`", sparse=sparse)
     return NamedLabelsets(rows, check_label_names(names, rows.shape[1]), parsed.index)
 
@@ -225,6 +228,7 @@ class ParsedLabelsets:
         """Labelsets in any form, parsed; the arguments are those of `read_labelsets`."""
         if isinstance(Y, NamedLabelsets):
             return cls(name, Y.labelsets, None, Y.label_names, Y.index)
+        refuse_dicts(Y, name)
         index, values = index_of(Y), as_table(Y)
         sets = _parse_name_sets(values, name, sep)
         columns = None if sets is not None else names_in(values)
@@ -293,7 +297,8 @@ def order_columns(source: Any, label_names: Names, name: str) -> tuple[Any, Any]
     columns = names_in(table)
     if columns is None or label_names is None:
         return table, columns if label_names is None else label_names
-    wanted = tuple(str(label) for label in label_names)
+    wanted = read_names(label_names)
+    assert wanted is not None
     return table.iloc[:, match_labels(tuple(columns), wanted, name, "`label_names`")], wanted
 
 
@@ -324,7 +329,15 @@ def _parse_name_sets(Y: LabelsetsLike, name: str, sep: str | None) -> list[list[
     are_names = any(isinstance(entry, str) or lists_names(entry) for entry in entries)
     if not are_names and not (entries and all(map(_is_empty, entries))):
         return None
-    return [_parse_names(entry, i, name, sep) for i, entry in enumerate(entries)]
+    sets = [_parse_names(entry, i, name, sep) for i, entry in enumerate(entries)]
+    named = {label for labels in sets for label in labels}
+    if any(named <= flags for flags in FLAGS) and any(len({*row}) < len(row) for row in sets):
+        raise InputError(
+            f"`{name}` must hold numbers or label names, got texts that are flags: "
+            f"{list_some(sorted(named))}. Compare them with the text for a label that is present, "
+            "e.g. `numpy.asarray(Y) == '1'`."
+        )
+    return sets
 
 
 def lists_names(entry: Any) -> bool:
@@ -352,7 +365,12 @@ def _parse_names(entry: object, row: int, name: str, sep: str | None) -> list[st
             f"`{name}` must be a list of label names for each instance, got {entry!r} in row "
             f"{row}. Write an empty list for no labels."
         )
-    return [str(label) for label in entry]
+    labels = list(entry)
+    if any(label is None or label != label for label in labels):
+        raise InputError(
+            f"`{name}` must list label names, got a missing one in row {row}. Leave it out."
+        )
+    return [str(label) for label in labels]
 
 
 def _encode_sets(

@@ -107,7 +107,14 @@ def _read_numbers(Y: LabelsetsLike, name: str) -> NDArray[np.generic]:
         received = f"dtype {array.dtype}"
     except ValueError:
         array, received = np.empty(0, dtype=object), "rows of different lengths"
-    if array.dtype.kind in "biuf" or (array.dtype == object and array.size and _all_numbers(array)):
+    if array.dtype.kind in "biuf":
+        return array
+    for at, value in np.ndenumerate(array) if array.ndim and array.dtype.kind in "OSU" else ():
+        if value is None or isinstance(value, (str, bytes)):
+            row, *column = at
+            where = f"row {row}" + "".join(f", column {j}" for j in column[:1])
+            raise _not_zero_or_one(np.nan if value is None else value, name, where)
+    if array.dtype == object and array.size and _all_numbers(array):
         return array
     raise InputError(
         f"`{name}` must be a rectangular array of zeros and ones, got {received}. Read label names "
@@ -129,7 +136,9 @@ def _read_zeros_and_ones(array: Array, name: str, axes: tuple[str, ...]) -> Labe
 def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     """Error for a value that is neither 0 nor 1, with a fix that suits the value."""
     fix = "Write 1 for a label that is present and 0 for one that is not."
-    if value != value:
+    if isinstance(value, (str, bytes)):
+        value, fix = repr(value), "Compare texts, e.g. `Y == '1'`, or pass lists of label names."
+    elif value != value:
         fix = (
             "A missing label is not an absent one: fill it in, or drop that row from everything "
             "that goes with it."
