@@ -80,7 +80,7 @@ POSITIONS = {
 PERMUTED = {
     "permuted decisions": lambda Y: ls.decisions.Decisions(Y[:, [2, 0, 1]], ("a", "c", "b"), INDEX),
     "permuted frame": lambda Y: frame_of(Y)[["a", "c", "b"]],
-    "permuted data set": lambda Y: ls.Dataset(np.zeros((N, 1)), Y[:, [2, 0, 1]], "acb").Y,
+    "permuted data set": lambda Y: ls.Dataset(np.zeros((N, 1)), Y[:, [2, 0, 1]], list("acb")).Y,
     "permuted polars": lambda Y: pl.DataFrame(Y, schema=NAMES)[["a", "c", "b"]],
 }
 """Forms whose columns are in another order, which only names tell."""

@@ -61,7 +61,8 @@ REFUSED = {
     "records": (frame(Y).to_dict("records"), "got a list of dicts. Make a table"),
     "missing name": ([["a", None], ["b"]], "a missing one in row 0"),
     "name that is not a number": ([["a"], ["b", np.nan]], "a missing one in row 1"),
-    "nothing": (None, "got shape"),
+    "name of pandas that is missing": ([["a"], ["b", pd.NA]], "a missing one in row 1"),
+    "nothing": (None, "got dtype object"),
 }
 
 

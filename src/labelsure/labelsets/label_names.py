@@ -15,6 +15,11 @@ MAX_WRITTEN_NAMES = 10_000
 """Number of labels up to which all names are shown, and each label has an entry in `classes_`."""
 
 
+def is_missing(name: object) -> bool:
+    """Whether a name is None, NaN or the missing value of pandas."""
+    return name is None or type(name).__name__ == "NAType" or name != name
+
+
 def read_names(label_names: Names) -> LabelNames:
     """Label names as strings. Raises InputError for a text, a set or a missing name."""
     if label_names is None:
@@ -23,7 +28,7 @@ def read_names(label_names: Names) -> LabelNames:
         got = "a set, which has no order" if isinstance(label_names, Set) else repr(label_names)
         raise InputError(f"`label_names` must be a list of names, got {got}.")
     given = list(label_names)
-    if any(name is None or name != name for name in given):
+    if any(map(is_missing, given)):
         raise InputError(
             f"`label_names` must name every label, got {reprlib.repr(given)}. Fill in all names."
         )

@@ -30,7 +30,7 @@ from labelsure._runtime.typing import (
 )
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import as_table, index_of, names_in, refuse_dicts, refuse_masked
-from labelsure.labelsets.label_names import check_label_names, read_names
+from labelsure.labelsets.label_names import check_label_names, is_missing, read_names
 from labelsure.labelsets.lists import from_indices, name_rows
 from labelsure.labelsets.reading import check_shape, read_rows
 from labelsure.labelsets.sparse import is_sparse, make_sparse
@@ -366,7 +366,7 @@ def _parse_names(entry: object, row: int, name: str, sep: str | None) -> list[st
             f"{row}. Write an empty list for no labels."
         )
     labels = list(entry)
-    if any(label is None or label != label for label in labels):
+    if any(map(is_missing, labels)):
         raise InputError(
             f"`{name}` must list label names, got a missing one in row {row}. Leave it out."
         )
