@@ -85,3 +85,14 @@ def test_probabilities_that_are_no_numbers_have_an_order():
     assert_array_equal(beam.labelsets[:, 0], base > 0)
     assert np.isfinite(beam.logs).all()
     assert (beam.unseen > 0).all()
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])
+def test_the_mode_of_ten_chains_is_evaluated(spread):
+    """Of 640 labelsets found only those likely in the chains that found them are evaluated."""
+    chains = linear_chains(7, 12, 10, spread, n_samples=60)
+    best = ls.distributions.ChainMixture(chains, engine="dense").top(3)
+    logs = search_beams(WeightedChains(chains), 3).logs[:, :3]
+    assert np.isclose(logs[:, 0], best.logs[:, 0]).mean() >= 0.97
+    assert np.isclose(logs, best.logs).all(axis=1).mean() >= 0.9

@@ -1,7 +1,7 @@
-"""Distributions over labelsets: `LabelsetDistribution`, its kinds and the confidence candidates.
+"""Distributions over labelsets: `LabelsetDistribution`, its subclasses, confidence candidates.
 
-May depend on `metrics` and what is below it, not on `saving`. Classifiers make distributions;
-every other room asks them.
+May depend on `metrics` and the layers below it, not on `saving`. Classifiers make distributions,
+all other layers use them.
 """
 
 from labelsure._kernels.threads import watch_progress

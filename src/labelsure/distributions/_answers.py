@@ -1,4 +1,4 @@
-"""Questions that distributions answer, the types of the answers, and what can give them."""
+"""Questions to distributions, types of the answers, and the interface of approximations."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def with_flips(Y: Labelsets) -> Labelsets:
 
 
 def are_flips(guesses: Labelsets) -> bool:
-    """Whether (n, g, L) guesses are what `with_flips` makes of the first of each instance."""
+    """Whether (n, g, L) guesses are `with_flips` of the first of each instance."""
     _, n_guesses, n_labels = guesses.shape
     return n_guesses == n_labels + 1 and np.array_equal(guesses, with_flips(guesses[:, 0]))
 

@@ -259,7 +259,7 @@ class LabelsetDistribution(ABC):
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
         """The same distributions with other settings of inference.
 
-        Only a `ChainMixture` has engines; all other kinds are always exact.
+        Only a `ChainMixture` has engines; all other distributions are always exact.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class LabelsetDistribution(ABC):
         budget
             Labelsets examined per instance at most.
         """
-        DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
+        DEFAULT_ENGINE.replace(settings)  # also checks them for distributions without engines
         return self
 
     def top(self, k: int) -> TopLabelsets:
@@ -564,8 +564,8 @@ class LabelsetDistribution(ABC):
         """All probabilities, of as many instances at a time as stay in the processor's cache."""
         n_samples, n_labels = self._n_samples, self._n_labels
         n_bytes = JOINT_BYTES << n_labels
-        what = f"All 2**{n_labels} labelsets of an instance"
-        check_size(n_bytes, what, "Ask for `log_prob` or `sample`.", _limits.DENSE_WORK_BYTES)
+        content = f"All 2**{n_labels} labelsets of an instance"
+        check_size(n_bytes, content, "Ask for `log_prob` or `sample`.", _limits.DENSE_WORK_BYTES)
         n_joints = min(n_threads(), _limits.DENSE_WORK_BYTES // n_bytes)
         n_each = max(n_joints, _limits.CACHED_JOINT_BYTES >> (n_labels + 3))
         # One array for all: memory that the system gives anew is as slow as filling it.

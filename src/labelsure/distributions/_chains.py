@@ -27,6 +27,7 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats, log_prob_of_logits
 from labelsure.distributions.candidates import log
 from labelsure.errors import InputError
+from labelsure.labelsets.codes import from_codes
 from labelsure.labelsets.label_names import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
@@ -98,16 +99,16 @@ class Chain(ABC):
 
         Returns
         -------
-        The labelsets; and by how much their log-probability is above what it is on average, link by
-        link: the sums of (y - p) logit(p) and of (y - p) times what (n, L) `mean_logits` have
-        instead, (k, 2), whose means are 0.
+        The labelsets, and control variates (k, 2) with mean 0: the log-probability minus its mean,
+        link by link, which is the sum of (y - p) logit(p); and the same sum with `mean_logits`,
+        (n, L), in place of the links' own logits.
         """
         ordered = np.empty(uniforms.shape, dtype=np.int8)
         excess = np.zeros((len(rows), 2))
         for j in range(uniforms.shape[1]):
             p = self.conditional(j, rows, ordered[:, :j])
             ordered[:, j] = one = uniforms[:, j] < p
-            excess[:, 0] += (one - p) * logit(open_interval(p))  # what is certain adds nothing
+            excess[:, 0] += (one - p) * logit(open_interval(p))  # a certain label adds nothing
             excess[:, 1] += (one - p) * mean_logits[rows, self.order[j]]
         drawn = np.empty_like(ordered)
         drawn[:, self.order] = ordered
@@ -125,7 +126,7 @@ class Chain(ABC):
         q, scale = np.repeat(q, self.n_samples, axis=0), np.ones(self.n_samples)
         pruned = np.zeros(self.n_samples)
         for j, label in enumerate(self.order):
-            p = self._ask_prefixes(j, q, found[:, :, self.order[:j]])
+            p = self._predict_prefixes(j, q, found[:, :, self.order[:j]])
             children = np.stack([q * (1 - p), q * p], axis=2).reshape(len(q), -1)
             kept = np.argsort(-children, axis=1, kind="stable")
             if kept.shape[1] > width:
@@ -139,10 +140,10 @@ class Chain(ABC):
             scale = np.maximum(scale * largest[:, 0], LEAST_SCALE)
         return found, q, pruned
 
-    def _ask_prefixes(self, position: int, q: Floats, prefixes: Labelsets) -> Floats:
+    def _predict_prefixes(self, position: int, q: Floats, prefixes: Labelsets) -> Floats:
         """P(label at `position` = 1) after (n, w, position) prefixes, (n, w); 0 where q is 0."""
         p = np.zeros(q.shape)
-        rows, places = np.nonzero(q > 0)  # what is impossible need not be asked for
+        rows, places = np.nonzero(q > 0)  # impossible prefixes need no prediction
         for first in range(0, rows.size, CALL_ROWS):
             some, place = rows[first : first + CALL_ROWS], places[first : first + CALL_ROWS]
             p[some, place] = self.conditional(position, some, prefixes[some, place])
@@ -153,12 +154,8 @@ class Chain(ABC):
         n_labels = self.order.size
         q = np.ones((self.n_samples, 1))
         for j in range(n_labels):
-            p = np.zeros(q.shape)
-            rows, codes = np.nonzero(q > 0)  # what is impossible need not be asked for
-            for first in range(0, rows.size, CALL_ROWS):
-                some, prefix = rows[first : first + CALL_ROWS], codes[first : first + CALL_ROWS]
-                bits = ((prefix[:, np.newaxis] >> np.arange(j)) & 1).astype(np.int8)
-                p[some, prefix] = self.conditional(j, some, bits)
+            prefixes = from_codes(np.arange(2**j), j)
+            p = self._predict_prefixes(j, q, np.broadcast_to(prefixes, (len(q), 2**j, j)))
             q = np.concatenate([q * (1 - p), q * p], axis=1)
         # Axis 1 + a of the reshaped array is the bit of position L - 1 - a: make it the bit of
         # label L - 1 - a.
@@ -168,9 +165,9 @@ class Chain(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ChainLinks:
-    """How the labels of a linear chain depend on each other, which is the same for all instances.
+    """Order and weights of a linear chain, the same for all instances.
 
-    Chains taken from one another share it, and with it what was once computed.
+    Chains taken from one another share it, with its cached arrays.
     """
 
     order: Indices
@@ -178,14 +175,14 @@ class ChainLinks:
 
     @cached_property
     def terms(self) -> Floats:
-        """(L, L) what label i, set, adds to the logit of label j: 0 unless it comes earlier."""
+        """(L, L) terms that label i, set, adds to the logit of label j: 0 unless i is earlier."""
         terms = np.empty(self.weights.shape)
         terms[np.ix_(self.order, self.order)] = self.weights.T
         return terms
 
     @cached_property
     def reach(self) -> Floats:
-        """(L,) how far the earlier labels can move the logit at each position."""
+        """(L,) bound on the change of the logit at each position by earlier labels."""
         return np.asarray(np.abs(self.weights).sum(axis=1))
 
 
@@ -213,7 +210,7 @@ class LinearChain(Chain):
     base
         (n, L) logit at each position when no earlier label is set.
     weights
-        (L, L) weights[j, i] is what a 1 at position i < j adds to the logit at position j.
+        (L, L) weights[j, i] is added to the logit at position j by a 1 at position i < j.
 
     Examples
     --------
@@ -264,7 +261,7 @@ class LinearChain(Chain):
 
     def take(self, rows: Rows) -> Self:
         """The chain for some of its instances."""
-        taken = copy(self)  # what was checked need not be checked again
+        taken = copy(self)  # without checking again
         taken.base = self.base[rows]
         return taken
 
@@ -322,7 +319,7 @@ def write_joints(chains: Sequence[Chain], shares: Floats | None, P: Floats) -> N
 
 
 class PrefixChain(Chain):
-    """A chain whose conditionals any function gives: a base learner of any kind.
+    """A chain whose conditionals are any function: a base learner that is not linear.
 
     Parameters
     ----------
@@ -397,8 +394,8 @@ class LinearStack(NamedTuple):
     logits
         Their logarithms.
     factors
-        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
-        unless it comes earlier in the chain.
+        (m, L, L) factors[m, i, j] multiplies the odds of label j where label i is set: 1 unless i
+        comes earlier in the chain.
     terms
         Their logarithms, which are added to the logits.
     orders
@@ -425,13 +422,12 @@ class PathDraws(NamedTuple):
     Parameters
     ----------
     owners
-        (n, m, size) the chain that each comes from.
+        (n, m, size) the chain of each draw.
     draws
         (n, m, size, L)
     excess
-        (n, m, size, 2) by how much its log-probability in that chain is above what it is on
-        average, link by link, and the same with each label's mean logit over the chains; their
-        means are 0.
+        (n, m, size, 2) control variates with mean 0: its log-probability in that chain minus the
+        mean, link by link; and the same with each label's mean logit over the chains.
     """
 
     owners: Integers
@@ -451,8 +447,8 @@ class PathDraws(NamedTuple):
 class WeightedChains:
     """The chains of a mixture with their shares.
 
-    The mixture is the mean over chains of share * P(y). Equal weights are shares of 1, with which
-    everything is what it is without weights, to the last bit.
+    The mixture is the mean over chains of share * P(y). Equal weights are shares of 1: results are
+    the same as without weights, to the last bit.
 
     Parameters
     ----------
@@ -513,11 +509,6 @@ class WeightedChains:
         digests = (blake2b(row.tobytes(), digest_size=8).digest() for row in known)
         return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
-    def owners_of_each(self, size: int) -> Integers:
-        """Chain of each draw, (n, m, size), where the strata are the chains."""
-        of_chain = np.arange(len(self))[:, np.newaxis]
-        return np.broadcast_to(of_chain, (self.n_samples, len(self), size))
-
     def choose_owners(self, uniforms: Floats) -> Integers:
         """Chain of each draw, (n, m, size), by stratified sampling of the weights.
 
@@ -560,14 +551,14 @@ class WeightedChains:
         shape = (*labelsets.shape[:-1], 1 + with_squared)
         flat = labelsets.reshape(len(labelsets), -1, self.n_labels)
         log_prob = np.empty((*flat.shape[:2], 1 + with_squared))
-        kinds = [self, self.squared] if with_squared else [self]
-        if self.stack is not None and kinds[-1].stack is not None:
+        mixtures = [self, self.squared] if with_squared else [self]
+        if self.stack is not None and mixtures[-1].stack is not None:
             inputs = (self.stack.odds, self.stack.factors, self.shares, flat)
             for_rows(chain_paths.log_prob_rows, len(flat), *inputs, into=[log_prob])
             return log_prob.reshape(shape)
         rows = np.repeat(np.arange(len(flat)), flat.shape[1])
-        for q, kind in enumerate(kinds):
-            found = kind.log_prob_of_pairs(flat.reshape(-1, self.n_labels), rows)
+        for q, mixture in enumerate(mixtures):
+            found = mixture.log_prob_of_pairs(flat.reshape(-1, self.n_labels), rows)
             log_prob[:, :, q] = found.reshape(flat.shape[:2])
         return log_prob.reshape(shape)
 

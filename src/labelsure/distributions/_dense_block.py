@@ -36,7 +36,7 @@ JOINT_BYTES = 16  # for each labelset: its probability, and as much again for so
 
 _BEST_WITHOUT_PAIRS = frozenset({EXACT, HAMMING, F1})
 """Metrics whose best labelset follows from the mode, the marginals or `size_marginals`, in far less
-time than from all pairs: `labelsure.decide` finds it so for all kinds."""
+time than from all pairs: `labelsure.decide` does so for all distributions."""
 
 
 def has_dense_best(metric: Metric, n_labels: int) -> bool:

@@ -1,4 +1,4 @@
-"""Independent labels: `IndependentLabels`, and what it shares with `SparseIndependentLabels`."""
+"""`IndependentLabels`, and the closed forms that it shares with `SparseIndependentLabels`."""
 
 from __future__ import annotations
 

@@ -209,13 +209,13 @@ class LabelsetTable(LabelsetDistribution):
         label_names
             One for each label. None takes all names that answers list, sorted.
         entropy
-            How the profile estimates the entropy of what the draws come from: "plugin" takes the
+            Estimator of the entropy of the distribution that was drawn from: "plugin" takes the
             shares as they are, which is too low on average; "miller_madow", "grassberger" and
             "chao_shen" correct for that, and the collision is then the share of equal pairs of
             draws, which is unbiased. The profile's `method` is this name. Everything else always
             goes by the shares.
         unknown
-            What to do with names in answers that are not in `label_names`: "refuse" them, "drop"
+            Treatment of names in answers that are not in `label_names`: "refuse" them, "drop"
             them with a warning that counts them, or "keep" them as further labels.
 
         Examples

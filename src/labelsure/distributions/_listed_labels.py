@@ -64,7 +64,7 @@ class Rest:
     floor_logit: float = -np.inf
 
     @cached_property
-    def kinds(self) -> tuple[Integers, Integers]:
+    def distinct(self) -> tuple[Integers, Integers]:
         """Distinct sizes, and the index of each instance's own."""
         if self.floor == 0:  # nothing to count, whatever the size
             return np.zeros(1, dtype=np.int64), np.zeros(len(self.sizes), dtype=np.int64)
@@ -74,7 +74,7 @@ class Rest:
     @cached_property
     def counts(self) -> tuple[Integers, Integers, Floats]:
         """Rest of each instance; of each rest the first number of ones, and P(number)."""
-        sizes, which = self.kinds
+        sizes, which = self.distinct
         found = [_count_binomial(int(size), self.floor) for size in sizes]
         probabilities = np.zeros((len(found), max((len(p) for _, p in found), default=1)))
         for row, (_, p) in zip(probabilities, found, strict=True):
@@ -89,7 +89,7 @@ class Rest:
 
     def factors(self, nodes: Floats) -> tuple[Integers, Floats, Floats]:
         """Rest of each instance, and E[t**ones] of each rest at nodes t, and at 0."""
-        sizes, which = self.kinds
+        sizes, which = self.distinct
         logs = np.log1p(-self.floor * np.append(1 - nodes, 1.0))
         values = np.exp(sizes[:, np.newaxis] * logs)
         return which, values[:, :-1], values[:, -1]
@@ -310,7 +310,7 @@ class ListedLabels:
         """Listed labels to predict for the highest expected accuracy, and gaps, (n,).
 
         It is best to predict the most probable labels, as many as are worth most. Those of the
-        rest are never predicted: beside the choice stands what these could add at most, (n,).
+        rest are never predicted: the gap bounds their gain, (n,).
         """
         chosen = np.zeros(len(self.marginals), dtype=bool)
         worth = np.empty(len(self))
@@ -363,8 +363,8 @@ def best_sizes(
     return sizes, worth
 
 
-# What predicting labels of the rest could add at most, (n,). A prediction of k labels with r more
-# of the rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
+# Upper bounds on the gain by labels of the rest, (n,). A prediction of k labels with r more of the
+# rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
 # gains less than twice the floor. For Jaccard it is u / (k + r), and less than the floor. It also
 # loses a share r / (k + r + s) of what it was worth where s labels are true. That is more than it
 # gains if the best is worth enough: s is above any c with a probability of n_true / c at most.

@@ -16,7 +16,7 @@ from labelsure._runtime.typing import Floats
 
 LARGEST_ERROR = 1e-13
 """Of the sum, times the least denominator: of an expected accuracy, therefore. It is measured at
-every denominator that can occur; a tenth of what counts as a tie."""
+every denominator that can occur; a tenth of the tolerance of ties."""
 
 STRETCH_STEP = 1.25  # between the stretches that are tried
 N_PROBES = 64  # denominators at which a sum is tried before it is held to all

@@ -215,8 +215,8 @@ class DrawStreams:
     def uniforms(self, shape: tuple[int, ...], *, squared: bool = False) -> Floats:
         """Next numbers of each instance, (n, *shape); `squared` draws have their own stream."""
         numbers = np.empty((len(self._streams), *shape))
-        for mine, kinds in zip(numbers, self._streams, strict=True):
-            kinds[int(squared)].random(out=mine)
+        for mine, streams in zip(numbers, self._streams, strict=True):
+            streams[int(squared)].random(out=mine)
         return numbers
 
 
@@ -379,7 +379,8 @@ class Sampled(SomeLabelsets):
 
     def _draw(self, chains: WeightedChains, size: int, *, squared: bool = False) -> PathDraws:
         if chains.is_equal:
-            owners = chains.owners_of_each(size)
+            of_stratum = np.arange(len(chains))[:, np.newaxis]
+            owners = np.broadcast_to(of_stratum, (chains.n_samples, len(chains), size))
         else:
             uniforms = self.streams.uniforms((len(chains), size), squared=squared)
             owners = chains.choose_owners(uniforms)
@@ -483,8 +484,8 @@ class Sampled(SomeLabelsets):
         """P(y_j = 1) of each label, all (n, L).
 
         The mean of P(y_j = 1 | earlier labels) along the paths of the draws. The control variate is
-        what the earlier labels add to the logit of label j, minus its mean. Where nearly all mass
-        was enumerated: the enumerated marginal plus the share of new draws with y_j = 1.
+        the sum of the earlier labels' terms in the logit of label j, minus its mean. Where nearly
+        all mass was enumerated: the enumerated marginal plus the share of new draws with y_j = 1.
         """
         n_chains, size = self.is_new.shape[1:]
         value, variance = mean_of_moments(self.moments, size)

@@ -74,7 +74,7 @@ class SmoothedTable(LabelsetDistribution):
         self._index = table.index
 
     def _with_parts(self, table: LabelsetTable, rest: LabelsetDistribution, share: Floats) -> Self:
-        new = copy(self)  # what was checked need not be checked again
+        new = copy(self)  # without checking again
         new._table, new._rest, new._share, new._n_samples = table, rest, share, len(table)
         return new
 

@@ -36,7 +36,7 @@ from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse,
 from labelsure.metrics.registry import Metric
 
 FEW_LABELS = 64
-"""Up to here decisions are made by the dense marginals: what is not listed may be predicted."""
+"""Up to here decisions are made by the dense marginals: an unlisted label may be predicted."""
 
 
 class SparseIndependentLabels(Independent):
@@ -88,7 +88,7 @@ class SparseIndependentLabels(Independent):
         super().__init__(rows.shape[0], rows.shape[1], label_names)
         self._floor, self._floor_logit = floor, float(logit(floor))
         most = 1 - min(floor, _limits.PROBABILITY_FLOOR)
-        # What is not above the floor is as if it were not listed.
+        # A probability that is not above the floor counts as unlisted.
         self._p = keep_listed(rows, np.minimum(rows.data, most), rows.data > floor)
         self.labelset_bytes = _bytes_of_row(self._p)
 
@@ -142,7 +142,7 @@ class SparseIndependentLabels(Independent):
         ----------
         logits
             (n, L) log of the odds P(y_j = 1) / P(y_j = 0), sparse. A zero that is stored is a label
-            of probability 1/2; what is not stored has the floor.
+            of probability 1/2; others have the floor.
         n_labels
             Number of labels; None for the columns of `logits`.
         floor
@@ -227,7 +227,7 @@ class SparseIndependentLabels(Independent):
         return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
 
     def _best(self, metric: Metric, empty: float) -> Iterator[tuple[Indices, Best]]:
-        """Most probable listed labels; the gap is what predicting others could add at most."""
+        """Most probable listed labels; the gap bounds the gain by others."""
         if metric not in BEST_SIZES or self.n_labels > FEW_LABELS:
             yield from super()._best(metric, empty)
             return

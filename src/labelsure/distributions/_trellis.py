@@ -194,8 +194,7 @@ def jaccard_of_flips(
 
     Returns
     -------
-    (n, 1 + L) values. The one of the empty labelset is not among them: what is there is
-    meaningless.
+    (n, 1 + L) values, meaningless for the empty labelset.
     """
     k = int(is_set[0].sum())
     powers = coefficients * nodes ** (k - max(1, k - 1))

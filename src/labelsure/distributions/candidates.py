@@ -180,7 +180,7 @@ class Candidate:
     name
         The paper's two letters.
     title
-        What they stand for.
+        Full name.
     function
         Takes a profile, returns (n,) values.
     rank_key
