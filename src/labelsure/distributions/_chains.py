@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit
 
 from labelsure._kernels import chain_paths
 from labelsure._kernels.chain_beams import LEAST_SCALE
@@ -568,12 +568,12 @@ class WeightedChains:
 
     def tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
         """Log of P(y) for one labelset of each instance, (n,), by temperature of the links."""
-        logits = np.stack([chain.link_logits(Y) for chain in self.chains], axis=1)
+        logits = [chain.link_logits(Y) for chain in self.chains]
         log_shares = log(self.shares) - np.log(len(self))
 
         def at(temperature: float) -> Floats:
-            by_chain = log_prob_of_logits(logits / temperature)
-            return np.asarray(logsumexp(by_chain + log_shares, axis=1))
+            by_chain = [log_prob_of_logits(of_links / temperature) for of_links in logits]
+            return np.asarray(np.logaddexp.reduce(np.stack(by_chain, axis=1) + log_shares, axis=1))
 
         return at
 
