@@ -96,7 +96,7 @@ def test_blas_has_one_thread_while_anyone_needs_it(context):
         assert blas_threads() == {2}
 
 
-def test_tasks_that_nobody_waits_for_are_cancelled_without_a_warning():
+def test_cancelled_tasks_warn_of_nothing():
     results = run_tasks(time.sleep, [(0.01,)] * 20, n_jobs=2)
     next(results)
     with warnings.catch_warnings(record=True) as caught:
