@@ -414,7 +414,7 @@ def test_the_model(case):
 def test_the_table_of_the_documentation():
     """| model | how it is read | what you get |, with several models in the first cell."""
     rows = {}
-    for line in (DOCS / "howto" / "wrap_a_model.md").read_text("utf-8").splitlines():
+    for line in (DOCS / "reference" / "models.md").read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
         if len(cells) == 3 and cells[0].startswith("`"):
             for name in re.findall("`([^`]*)`", cells[0]):
