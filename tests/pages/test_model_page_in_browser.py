@@ -188,7 +188,7 @@ def test_a_prediction_beside_its_input_truth_and_runner_up(page, made):
             assert (f"{word} {named}" in text) == bool(labels)
         p = instance["probability"], instance["runner_up_probability"]
         if min(p) >= 0.005:
-            assert text.endswith(f": {p[0]:.2f} against {p[1]:.2f}")
+            assert text.endswith(f" ({p[1]:.2f}; predicted {p[0]:.2f})")
         assert row.locator("td:nth-child(2)").inner_text() == X.loc[instance["id"], "message"]
     opener = row.locator("button.open")
     opener.focus()

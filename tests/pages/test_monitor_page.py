@@ -64,6 +64,13 @@ def test_one_line_says_what_to_do(alerts, labelled, first, second):
     assert str(result) == " ".join(said)
 
 
+@pytest.mark.parametrize("alerts", [["none"], ["inputs"], ["inputs and accuracy"]])
+def test_pages_show_names_of_code_without_backticks(alerts):
+    page = make_result(alerts, 9, 0.72).report()
+    assert "`" not in page.html
+    assert any("`" in sentence for sentence in page.data["said"]) == ("<code>" in page.html)
+
+
 def test_every_number_of_the_table_is_on_the_page():
     html = make_result(["none", "accuracy"], 9, 0.72).report().html
     for text in ("0.700", "0.600", "0.65", "0.720", "Shannon entropy (SE), P(wet)", "5%"):

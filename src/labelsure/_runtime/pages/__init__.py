@@ -106,7 +106,22 @@ def _templates() -> Environment:
     environment.filters["number"] = "{:,}".format
     environment.filters["short"] = _format_short
     environment.filters["raw_json"] = Markup
+    environment.filters["code"] = lambda text: Markup(_mark_code(str(text)))
     return environment
+
+
+def _mark_code(text: str) -> str:
+    """Escaped text, with names of code between backticks as HTML has them.
+
+    Examples
+    --------
+    >>> _mark_code("pass `labels=`"), _mark_code("1 < 2 `")
+    ('pass <code>labels=</code>', '1 &lt; 2 `')
+    """
+    parts = escape(text, quote=True).split("`")
+    if len(parts) % 2 == 0:
+        return "`".join(parts)
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 
 
 def _format_share(value: float | None, digits: int = 3) -> str:

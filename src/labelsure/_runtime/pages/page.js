@@ -68,7 +68,7 @@
     if (gone.length) parts.push(`without ${listed(gone)}`);
     if (added.length) parts.push(`with ${listed(added)}`);
     const chance = (p) => (p >= 0.005 || p === 0 ? share(p, 2) : p.toExponential(0));
-    return `${parts.join(", ")}: ${chance(instance.probability)} against ${chance(instance.runner_up_probability)}`;
+    return `${parts.join(", ")} (${chance(instance.runner_up_probability)}; predicted ${chance(instance.probability)})`;
   };
 
   const showDetail = (instance) => {
