@@ -1,5 +1,6 @@
 """Tables as features: what each column is taken for, and what becomes of its values."""
 
+import datetime
 import re
 from dataclasses import asdict
 
@@ -55,6 +56,8 @@ def role_of(values, **known):
         (["2024-01-05", "2024-02-07T12:30"] * 20, "left out", "dates are no feature; make numbers"),
         (["5.1.2024", "31/12/23"] * 20, "left out", "dates are no feature"),
         (pd.to_datetime(["2024-01-05", "2024-01-06"] * 20), "left out", "dates are no feature"),
+        (pd.to_timedelta([60, 90] * 20, unit="s"), "left out", "times are no feature"),
+        ([datetime.time(8), datetime.time(9, 30)] * 20, "left out", "times are no feature"),
         ([["a"], []] * 20, "left out", "lists are no feature"),
         ([{"a": 1}, None] * 20, "left out", "lists are no feature"),
     ],

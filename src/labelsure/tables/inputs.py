@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import time
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -209,6 +210,8 @@ def _infer(name: str, column: Column) -> ColumnRole:
         reason = "constant"
     elif pd.api.types.is_datetime64_any_dtype(column.dtype) or all(map(_DATE.fullmatch, values)):
         reason = "dates are no feature; make numbers of them, such as a weekday or an age"
+    elif pd.api.types.is_timedelta64_dtype(column.dtype) or _holds_times(column):
+        reason = "times are no feature; make numbers of them, such as seconds"
     else:
         numbers, is_bad = read_numbers(column)
     if not reason and not is_bad.any():
@@ -240,6 +243,12 @@ NEARLY = 0.9
 """Share of numbers among the values of a column from which on the others look like mistakes."""
 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+
+
+def _holds_times(column: Column) -> bool:
+    """Whether all values that are not missing are times of a day."""
+    values = column.dropna()
+    return len(values) > 0 and all(isinstance(value, time) for value in values)
 
 
 def _counts_rows(numbers: Floats) -> bool:
