@@ -57,19 +57,19 @@ class CompactState:
     """Parts of saved models: registered metrics are kept by name, very many names as one text."""
 
     def __getstate__(self) -> JsonObject:
-        """Return the attributes, registered metrics by name and very many names as one text."""
+        """Attributes, with registered metrics by name and very many names as one text."""
         state = {name: _join_names(value) for name, value in vars(self).items()}
         if "metric" in state:
             state["metric"] = _name_metric(state["metric"])
         return state
 
     def __setstate__(self, state: JsonObject) -> None:
-        """Take what `__getstate__` returned."""
+        """Restore the attributes of `__getstate__`."""
         vars(self).update({name: _split_names(value) for name, value in state.items()})
 
 
 class Savable(CompactState):
-    """What can be saved once it is fitted, and loaded by `labelsure.load`.
+    """Base class of estimators with `save`, whose files `labelsure.load` reads.
 
     `OWN_TYPES` of `_schema` has every such class.
     """
@@ -99,7 +99,7 @@ class Savable(CompactState):
 
 
 def _join_names(value: Any) -> Any:
-    """Return very many texts as one, since skops writes a node for each part of a tuple."""
+    """Very many texts as one, since skops writes a node for each part of a tuple."""
     is_long = isinstance(value, tuple) and len(value) > MAX_WRITTEN_NAMES
     if is_long and all(isinstance(name, str) for name in value):
         return {JOINED_NAMES: json.dumps(value)}
@@ -117,7 +117,7 @@ def _name_metric(metric: object) -> Any:
 
 
 def _write_model(model: Savable) -> bytes:
-    """Return the bytes of the file, or say what in the model cannot be in one."""
+    """Bytes of the file. Raises InputError for a part that cannot be saved."""
     from skops.io import dumps
 
     _refuse_function(_name_metric(getattr(model, "metric", None)))
@@ -150,7 +150,7 @@ def _refuse_function(metric: Any) -> None:
 
 
 def _describe(model: Savable) -> JsonObject:
-    """Return the header: plain values, which JSON gives back as they are."""
+    """Header of the file: plain values, which JSON gives back as they are."""
     names, n_labels = (getattr(model, name, None) for name in ("label_names_", "n_labels_"))
     metric, card = getattr(model, "metric", None), getattr(model, "card_", None)
     return {
@@ -190,7 +190,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = (), max_bytes: int =
 
     Returns
     -------
-    What was saved: e.g. an `AccuracyAwareClassifier`, an `AccuracyEstimator` or an `AcceptPolicy`.
+    The saved object, such as an `AccuracyAwareClassifier` or an `AcceptPolicy`.
 
     See Also
     --------
@@ -222,7 +222,7 @@ def load(path: str | Path, *, trust: Iterable[str | type] = (), max_bytes: int =
 
 
 def read_description(path: str | Path) -> JsonObject:
-    """Return what a saved file says of itself; nothing in it is imported or built.
+    """Header of a saved file; nothing in the file is imported or built.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def read_description(path: str | Path) -> JsonObject:
 
 
 def damaged(name: str, reason: object) -> DataError:
-    """Build the error for a file that holds no model that could have been saved."""
+    """Error for a file that `save` cannot have written."""
     return DataError(
         f"The file {name!r} must be as `save` wrote it, but is damaged or changed: "
         f"{first_line(reason)}. Copy it again, or save the model again."
@@ -244,7 +244,7 @@ def damaged(name: str, reason: object) -> DataError:
 
 @contextmanager
 def _blame(name: str) -> Iterator[None]:
-    """Turn whatever is raised into an error of the file."""
+    """Convert every exception to an error that names the file."""
     try:
         yield
     except (DataError, TooLargeError):
@@ -264,7 +264,7 @@ def _blame(name: str) -> Iterator[None]:
 
 @contextmanager
 def _open_file(path: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
-    """Open a saved model as a zip file; return it with the size of the file."""
+    """Saved model as an open zip file, and the bytes that the file has."""
     name, beginning = path.name, read_bytes(path, 4)
     if not beginning.startswith(b"PK"):
         is_pickle = beginning.startswith(b"\x80")
@@ -317,7 +317,7 @@ def _read_parts(file: zipfile.ZipFile, budget: Budget, file_name: str) -> _Parts
 
 
 def _join_entries(schema: bytes, entries: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return a file that skops reads, without compression."""
+    """Uncompressed file for skops."""
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as file:
         file.writestr(SCHEMA, schema)
         for name, content in entries:
@@ -326,7 +326,7 @@ def _join_entries(schema: bytes, entries: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _read_model(path: Path, trust: set[str], max_bytes: int) -> tuple[bytes, list[str]]:
-    """Return a file of checked entries that skops can build, and the types that it may name."""
+    """File of checked entries for skops, and the types that it may name."""
     with _open_file(path) as (file, n_bytes):
         parts = _read_parts(file, Budget(n_bytes, max_bytes), path.name)
         if needed := sorted(parts.untrusted - trust):

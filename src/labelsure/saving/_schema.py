@@ -113,7 +113,7 @@ class Budget:
         self._n_taken, self._file_size, self._max_bytes = 0, file_size, max_bytes
 
     def take(self, n_bytes: int) -> None:
-        """Take some. Raises an error if that is more than are left."""
+        """Subtract from the bytes left. Raises an error if these do not suffice."""
         self._n_taken += n_bytes
         if self._n_taken > MAX_EXPANSION * self._file_size:
             raise ExpansionError(f"it takes more than {MAX_EXPANSION} times its size in memory")
@@ -124,7 +124,7 @@ class Budget:
             )
 
     def take_json(self, text: str | bytes) -> None:
-        """Take as much as values of a JSON text take, before it is parsed."""
+        """Subtract the memory of the values of a JSON text, before it is parsed."""
         content = text.encode() if isinstance(text, str) else text
         values = sum(size * content.count(mark.encode()) for mark, size in JSON_BYTES.items())
         self.take(2 * len(content) + values)
@@ -190,7 +190,7 @@ def _hash_part(part: object, nodes: list[Node], seen: dict[int, tuple[str, str, 
 def find_entries(
     nodes: list[Node], sizes: Mapping[str, int], budget: Budget
 ) -> dict[str, tuple[str, str]]:
-    """Return the loader and the class of each entry. Raises ValueError unless each has one node."""
+    """Loader and class of each entry. Raises ValueError unless each entry has one node."""
     owners: dict[str, Node] = {}
     for node in nodes:
         if (loader := node["__loader__"]) not in FILE_LOADERS or "file" not in node:
@@ -210,7 +210,7 @@ def find_entries(
 FILE_LOADERS = ("BytearrayNode", "BytesNode", "NdArrayNode", "SparseMatrixNode")
 
 
-# What is checked of each kind of node
+# Checks of each kind of node
 
 
 def _check_name(node: Node, budget: Budget) -> None:

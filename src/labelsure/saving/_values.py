@@ -27,7 +27,7 @@ _READ_HEADER = {
 
 
 def read_entry(file: zipfile.ZipFile, name: str) -> bytes:
-    """Return the bytes of an entry, no more than the length that the file states."""
+    """Bytes of an entry, no more than the length that the file states."""
     with file.open(name) as entry:
         return entry.read(file.getinfo(name).file_size)
 
@@ -39,7 +39,7 @@ def sizes_inside(content: bytes) -> int:
 
 
 def check_entry(loader: str, name: str, content: bytes) -> bytes:
-    """Return an entry as skops may read it: arrays of the stated length, npz without deflate."""
+    """Entry as skops may read it: arrays of the stated length, npz without deflate."""
     if loader == "NdArrayNode":
         check_array(content, name)
     if loader == "SparseMatrixNode":
@@ -63,7 +63,7 @@ def check_array(content: bytes, name: str = "numpy.ndarray") -> None:
 
 
 def check_sparse(content: bytes, name: str) -> bytes:
-    """Return the npz of a sparse matrix without compression, after a check of its indices."""
+    """Uncompressed npz of a sparse matrix whose indices were checked."""
     from scipy.sparse import load_npz
 
     plain = io.BytesIO()
@@ -94,7 +94,7 @@ def check_values(model: Estimator, trust: set[str]) -> None:
 
 
 def _parts(model: Estimator) -> Iterator[object]:
-    """Yield the model and every object in it, wherever it is held."""
+    """The model and every object that it holds, at any depth."""
     waiting: list[Any] = [model]
     seen = set()
     while waiting:
