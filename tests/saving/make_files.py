@@ -1,9 +1,10 @@
 """Make the saved models of this version: small files of every kind, and their answers beside them.
 
-    python tests/saving/make_files.py
+    PYTHONPATH=src python tests/saving/make_files.py
 
-Run it once for each release. `test_older_files.py` loads the files with every later version, so
-that an existing file is never replaced.
+Run it once for each release, with the lowest versions of dependencies (`.ci/lowest.py`): learners
+load with the versions that fitted them and with later ones. `test_older_files.py` loads the files
+with every later version, so that an existing file is never replaced.
 """
 
 from pathlib import Path

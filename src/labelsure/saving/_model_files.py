@@ -32,6 +32,7 @@ from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.saving._schema import (
     COPIES,
+    LOSS_MODULES,
     TRUSTED_LOADERS,
     Budget,
     ExpansionError,
@@ -298,7 +299,7 @@ def _read_parts(file: zipfile.ZipFile, budget: Budget, file_name: str) -> _Parts
     if len(sizes) < len(file.infolist()):
         raise ValueError("two entries have the same name")
     budget.take(COPIES * sum(sizes.values()))
-    header, schema = (read_entry(file, name) for name in (HEADER, SCHEMA))
+    header, schema = read_entry(file, HEADER), read_entry(file, SCHEMA).replace(*LOSS_MODULES)
     budget.take_json(header)
     described = _check_header(parse_json(header), file_name)
     nodes = read_nodes(schema, budget)

@@ -67,10 +67,19 @@ SPARSE_TYPES = frozenset(
     for container in ("array", "matrix")
 )
 
+LOSS_MODULES = b'"__module__": "_loss"', b'"__module__": "sklearn._loss._loss"'
+"""Module of boosting's losses, as scikit-learn 1.7 states it and as every version imports it."""
+
+LOSSES = tuple(
+    f"sklearn._loss._loss.Cy{name}"
+    for name in ("ExponentialLoss", "HalfBinomialLoss", "HalfMultinomialLoss")
+)
+
 TRUSTED_LOADERS = {
     **dict.fromkeys(OWN_TYPES, "ObjectNode"),
     **dict.fromkeys(SPARSE_TYPES, "SparseMatrixNode"),
     TREE: "TreeNode",
+    **dict.fromkeys(LOSSES, "LossNode"),
     "numpy.dtype": "DTypeNode",
     "sklearn.calibration._CalibratedClassifier": "ObjectNode",
     "sklearn.calibration._SigmoidCalibration": "ObjectNode",
