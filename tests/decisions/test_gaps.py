@@ -9,6 +9,7 @@ from strategies import KINDS, as_prefix_chain, batches, linear_chains
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
+from labelsure.decisions._rules import _Search
 
 METRICS = ("exact", "hamming", "jaccard", "f1")
 ENGINES = ("auto", "dense", "certified", "sampled")
@@ -88,3 +89,11 @@ def test_open_labels_from_draws_hold_in_95_percent():
     lost = (worth - np.minimum(np.minimum(exact, 1 - exact), 0.4)).mean(axis=1)
     assert (lost > ROUNDING).any()
     assert (lost <= answer.gap + ROUNDING).mean() >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 200)
+
+
+@pytest.mark.parametrize(("n_left", "n_kept"), [(4, 4), (5, 5), (6, 0)])
+def test_a_search_evaluates_a_labelset_and_all_its_flips_or_nothing(n_left, n_kept):
+    search = _Search(ls.IndependentLabels(np.full((3, 5), 0.4)), 1.0)
+    search.n_left[:] = n_left
+    search.flip_while_better(np.arange(3))
+    assert (search.n_left == n_kept).all()
