@@ -181,12 +181,12 @@ def test_every_interval_has_the_truth_in_it_small(kind, stop):
         assert_all_enclosed(LINEAR[kind](linear_chains(seed, 5, 2, spread, n_samples=2)), stop)
 
 
-@pytest.mark.parametrize("spread", [0.2, 1.0, 2.0, 4.0])
-@pytest.mark.parametrize("n_chains", [1, 3, 10])
+@pytest.mark.parametrize("spread", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("n_chains", [1, 10])
 @pytest.mark.jit_only
 def test_profiles_of_up_to_sixteen_labels(spread, n_chains):
-    for n_labels in (10, 12, 14, 16):
-        chains = linear_chains(n_labels, n_labels, n_chains, spread, n_samples=12)
+    for n_labels in (10, 14, 16):
+        chains = linear_chains(n_labels, n_labels, n_chains, spread, n_samples=8)
         truth = truth_of(chains).profile()
         dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=2000)
         stops = [{"budget": budget} for budget in (0, 1, 10, 300, 2000)]

@@ -73,8 +73,15 @@ def distance(counts):
     return kstest(spread, "uniform").pvalue, (share - LAW.cdf(values)).max()
 
 
-@pytest.mark.parametrize("score", ["labels", "probability"])
-@pytest.mark.parametrize("model", [good, bad])
+@pytest.mark.parametrize(
+    ("model", "score"),
+    [
+        (good, "labels"),
+        (bad, "labels"),
+        (bad, "probability"),
+        pytest.param(good, "probability", marks=pytest.mark.slow),
+    ],
+)
 def test_coverage_has_its_law_whatever_the_model(model, score):
     rng, p, Y = population(1)
     p_value, _ = distance(covered(model(rng, p), Y, score=score))
@@ -90,7 +97,7 @@ def test_the_test_notices_a_rank_that_is_one_off():
         assert (distance(counts)[0] > 0.001) == holds
 
 
-@pytest.mark.parametrize("score", ["labels", "probability"])
+@pytest.mark.parametrize("score", ["labels", pytest.param("probability", marks=pytest.mark.slow)])
 def test_votes_are_covered_at_least_as_often(score):
     """They tie, so that the law is a bound: no number is reached less often than it says."""
     rng, p, Y = population(3)

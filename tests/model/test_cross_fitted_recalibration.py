@@ -18,7 +18,7 @@ def make_overconfident(rng, n_rows):
     return 1 / (1 + np.exp(-stated)), truth.astype(np.int8)
 
 
-@pytest.mark.parametrize("share", [None, 0.5])
+@pytest.mark.parametrize("share", [None, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning")
 def test_estimates_are_unbiased_with_many_labels_and_few_rows(share):
     gaps, warned = [], 0
