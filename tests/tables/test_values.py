@@ -136,3 +136,24 @@ def test_other_files_of_a_folder_are_left_out(tmp_path):
     (tmp_path / "README.md").write_text("# x")
     with pytest.warns(UserWarning, match=r"no tables were left out: 'README\.md'"):
         assert len(read_table(tmp_path)) == 1
+
+
+TRUTHS = {
+    "bool": np.array([True, False]),
+    "int": np.array([1, 0]),
+    "float": np.array([1.0, 0.0]),
+    "object": np.array([True, False], dtype=object),
+    "words": np.array(["true", "False"], dtype=object),
+    "digits": np.array(["1", "0"], dtype=object),
+    "float text": np.array(["1.0", "0.0"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("seen", TRUTHS)
+@pytest.mark.parametrize("given", TRUTHS)
+def test_truth_values_have_one_spelling(seen, given):
+    frame = pd.DataFrame({"c": np.tile(TRUTHS[seen], 8)})
+    columns = TableColumns([ColumnRole.of("c", "category")]).fit(frame)
+    found = columns.transform(pd.DataFrame({"c": TRUTHS[given]}))
+    np.testing.assert_array_equal(found, columns.transform(frame[:2]))
+    assert (found.sum(axis=1) == 1).all()

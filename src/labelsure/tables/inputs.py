@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 TRUTH_VALUES = {"true": 1.0, "false": 0.0}
 """Numbers of truth values, by their lower-case spelling in text files."""
 
+TRUTH_WORDS = (("true", "false"), ("1", "0"))
+"""Spellings of truth values as categories; formats without truth values write numbers."""
+
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]{0,14}))\.0\Z")
 """How floats spell whole numbers; 007 and the version 1.10 are names."""
 
@@ -405,17 +408,24 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     def _spell_categories(self, name: str, read: Texts) -> list[str]:
         """Categories as training spelled them, whatever type they have here."""
         texts = [spell_category(text) for text in read.values]
-        if name in getattr(self, "numeric_categories_", ()):
-            return [spell_number(text) for text in texts]
-        if read.is_number.any() and hasattr(self, "transformer_"):
-            encoder = self.transformer_.named_transformers_["categories"]
-            known = encoder.categories_[self._names_of(CATEGORY).index(name)]
-            spelled = {spell_number(text): text for text in known} | {text: text for text in known}
-            return [
-                spelled.get(text, text) if is_number else text
-                for text, is_number in zip(texts, read.is_number, strict=True)
-            ]
-        return texts
+        is_numeric = name in getattr(self, "numeric_categories_", ())
+        if is_numeric:
+            texts = [spell_number(text) for text in texts]
+        if not hasattr(self, "transformer_"):
+            return texts
+        encoder = self.transformer_.named_transformers_["categories"]
+        known = encoder.categories_[self._names_of(CATEGORY).index(name)]
+        for own, others in (TRUTH_WORDS, TRUTH_WORDS[::-1]):
+            if {*known} <= {"", *own}:
+                spelled = dict(zip(others, own, strict=True))
+                return [spelled.get(text, text) for text in texts]
+        if is_numeric or not read.is_number.any():
+            return texts
+        spelled = {spell_number(text): text for text in known} | {text: text for text in known}
+        return [
+            spelled.get(text, text) if is_number else text
+            for text, is_number in zip(texts, read.is_number, strict=True)
+        ]
 
     def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
         """Warning for each category most of whose values training did not have.
