@@ -2,7 +2,7 @@
 
     LABELSURE_DATA=folder python -m benchmarks.decisions docs/evidence/decisions.csv [SET ...]
 
-Each set, at most 1,600 rows of it, is cut into four parts, which take turns: two train a model, one
+Each set, at most 800 rows of it, is cut into four parts, which take turns: two train a model, one
 calibrates, one is measured. So every row is measured once. The models are scikit-learn's: logistic
 regressions, a random forest and a network of one hidden layer that is trained until it is
 overconfident. `default` is `AccuracyAwareClassifier(FrozenEstimator(model), metric)`, that is
@@ -34,7 +34,7 @@ from benchmarks.recalibration import load
 
 METRICS = ("f1", "jaccard", "exact", "hamming")
 WAYS = ("0.5", "one threshold", "threshold for each label")
-N_PARTS, N_SAMPLES = 4, 1600
+N_PARTS, N_SAMPLES = 4, 800
 Z = 1.959963984540054  # of a 95% interval
 
 

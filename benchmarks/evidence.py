@@ -66,6 +66,7 @@ RECALIBRATION += ("the_six_sets_each_of_them",)
 SCRIPTS = {
     "acceptance": Script(),
     "acceptance_levels": Script(),
+    "acceptance_starts": Script(),
     "approximate": Script(),
     "base_learners": Script(arguments=()),
     "batches": Script(),

@@ -161,18 +161,17 @@ def binomial_bound(n_ones, n, error):
     return math.floor(1000 * low + 1e-9) / 1000  # rounded down to three digits
 
 
-def sequences(p_values, starts, level):
-    """Thresholds that pass, from the top down; levels are handed on while they pass."""
-    passed = [False] * len(p_values)
+def fallback(p_values, levels):
+    """Rejected hypotheses, from the last down; levels are handed on while they are rejected."""
+    rejected = [False] * len(p_values)
     have = 0.0
     for i in range(len(p_values) - 1, -1, -1):
-        if i in starts:
-            have += level / len(starts)
+        have += levels[i]
         if have > 0 and p_values[i] <= have:
-            passed[i] = True
+            rejected[i] = True
         else:
             have = 0.0
-    return passed
+    return rejected
 
 
 def mean_interval(estimates, ratio, n_fitted, fit_variance, level):

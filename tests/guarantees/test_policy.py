@@ -17,21 +17,32 @@ from labelsure.guarantees._policy import (
     GRID,
     AcceptPolicy,
     TargetWarning,
-    find_passed,
-    find_starts,
+    fallback_procedure,
+    start_levels,
 )
 
 
-@given(st.lists(st.sampled_from([0.001, 0.02, 0.5]), min_size=100, max_size=100))
-def test_sequences_are_those_of_the_loop(p_values):
-    for starts in (find_starts(GRID, 0.8), np.arange(100)):
-        expected = oracles.sequences(p_values, starts.tolist(), 0.05)
-        assert find_passed(lambda i: p_values[i], 100, starts, 0.05).tolist() == expected
+@given(
+    st.lists(st.sampled_from([0.001, 0.004, 0.02, 0.046, 0.5]), min_size=100, max_size=100),
+    st.sampled_from([0.3, 0.8, 0.97, 0.999]),
+)
+def test_rejected_thresholds_are_those_of_the_loop(p_values, target):
+    for levels in (start_levels(GRID, target, 0.05), np.full(100, 0.0005)):
+        assert levels.sum() == pytest.approx(0.05)
+        expected = oracles.fallback(p_values, levels.tolist())
+        assert fallback_procedure(lambda i, level: p_values[i], levels).tolist() == expected
 
 
-def test_grids_are_fixed():
+def test_sequences_start_at_fixed_levels():
     assert GRID.tolist() == [round(k / 100, 12) for k in range(100)]
-    assert GRID[find_starts(GRID, 0.8)].tolist() == [0.8, 0.85]
+    levels = start_levels(GRID, 0.8, 0.05)
+    assert {GRID[i]: round(levels[i], 6) for i in np.flatnonzero(levels)} == {
+        0.8: 0.045,
+        0.88: 0.005,
+    }
+    asked = []
+    fallback_procedure(lambda i, level: asked.append((GRID[i], round(level, 6))) or 1.0, levels)
+    assert asked == [(0.88, 0.005), (0.8, 0.045)]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +85,7 @@ def test_says_what_is_within_reach():
     score = np.full(60, 0.97)
     with pytest.warns(
         TargetWarning,
-        match=r"n = 60\)\. Within reach: 0\.8\d at 95% confidence, or 0\.9 at 60% confidence\.",
+        match=r"n = 60\)\. Within reach: 0\.8\d at 95% confidence, or 0\.9 at 70% confidence\.",
     ):
         policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
     assert not policy.reached_

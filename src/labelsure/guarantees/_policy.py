@@ -116,40 +116,44 @@ def open_referred(accepted: Mask, score: ArrayLike, answers: PartialLabelsets) -
     return replace(answers, values=values)
 
 
-STARTS = (0.25, 0.0)
-"""Where sequences start, as parts of the way from the target to 1."""
-
+START_SHARES = {0.0: 0.9, 0.4: 0.1}
+"""Share of the error by where a sequence of tests starts, as a part of the way from the target to
+1. Chosen with `benchmarks.acceptance_starts`: two equal shares at 0 and 0.25 accept less."""
 
 GRID = np.round(np.arange(100) / 100, 12)
 """Thresholds for estimated accuracies, the same for all data."""
 
 
-def find_starts(grid: Floats, target: float) -> Indices:
-    """Return the thresholds of estimated accuracies from which sequences of tests go down."""
-    wanted = np.round(target + (1 - target) * np.array(STARTS), 12)
-    return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
+def start_levels(grid: Floats, target: float, error: float) -> Floats:
+    """Level of each threshold of estimated accuracies at which a sequence of tests starts, (k,).
+
+    0 where none starts. The levels sum up to the error.
+    """
+    levels = np.zeros(len(grid))
+    for part, share in START_SHARES.items():
+        start = np.searchsorted(grid, round(target + (1 - target) * part, 12))
+        levels[min(start, len(grid) - 1)] += share * error
+    return levels
 
 
-def find_passed(
-    p_value: Callable[[int], float], n_thresholds: int, starts: Indices, error: float
-) -> Mask:
-    """Return which thresholds pass, so that a false pass happens with probability `error`.
+def fallback_procedure(p_value: Callable[[int, float], float], levels: Floats) -> Mask:
+    """Rejected hypotheses, (k,), with a familywise error of at most the sum of the levels.
 
-    From each starting point downwards, threshold by threshold until one fails. The starting points
-    share the error equally. What one has is handed down from threshold to threshold as long as they
-    pass, and is added to that of the next starting point (the fallback procedure of Wiens and
+    Sequences go down from each start, threshold by threshold until one fails. The level of a
+    rejected hypothesis is inherited by the next one, and added to that of the next start (Wiens and
     Dmitrienko, 2005). As scores are estimates of accuracy, thresholds from the target on pass if
     the estimates are any good. A finer grid costs nothing.
+
+    `p_value(i, level)` may use the level of the last start, which is fixed beforehand.
     """
-    own = np.zeros(n_thresholds)
-    own[starts] = error / len(starts)
-    passed = np.zeros(n_thresholds, dtype=bool)
-    handed_down = 0.0
-    for i in range(n_thresholds - 1, -1, -1):
-        level = own[i] + handed_down
-        passed[i] = level > 0 and p_value(i) <= level
-        handed_down = level if passed[i] else 0.0
-    return passed
+    rejected = np.zeros(len(levels), dtype=bool)
+    inherited = start_level = 0.0
+    for i in range(len(levels) - 1, -1, -1):
+        start_level = levels[i] or start_level
+        level = levels[i] + inherited
+        rejected[i] = level > 0 and p_value(i, start_level) <= level
+        inherited = level if rejected[i] else 0.0
+    return rejected
 
 
 N_BOOTSTRAP, OFTEN = 50, 0.9  # refits of a policy, and which part must pass to be within reach
@@ -540,15 +544,13 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     def _choose_for_target(self) -> tuple[float, float, float, str]:
         """Return the lowest threshold that is proved to reach the target."""
         target: float = self.target  # type: ignore[assignment]  # checked by `check_parameters`
-        grid, starts = self._place_tests(target)
-        single = (1 - self.confidence) / len(starts)
-
+        grid, levels = self._place_tests(target, 1 - self.confidence)
         calibration = self._calibration
 
-        def p_value(i: int) -> float:
-            return calibration.p_value(grid[i], target, single)
+        def p_value(i: int, level: float) -> float:
+            return calibration.p_value(grid[i], target, level)
 
-        passed = find_passed(p_value, len(grid), starts, 1 - self.confidence)
+        passed = fallback_procedure(p_value, levels)
         level = f"{100 * self.confidence:g}% confidence"
         given = f"({self._describe_rows()})"
         if not passed.any():
@@ -574,12 +576,12 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         most = count(self.cluster_size_, "row")
         return f"{rows} in {self._calibration.n_draws:,} clusters, which count with up to {most}"
 
-    def _place_tests(self, target: float) -> tuple[Floats, Indices]:
-        """Return thresholds, and where sequences of tests start."""
+    def _place_tests(self, target: float, error: float) -> tuple[Floats, Floats]:
+        """Thresholds, and the levels at which sequences of tests start, (k,) each."""
         if self.grid is None:
-            return GRID, find_starts(GRID, target)
+            return GRID, start_levels(GRID, target, error)
         grid = check_grid(self.grid)
-        return grid, np.arange(len(grid))
+        return grid, np.full(len(grid), error / len(grid))
 
     def _advise(self, target: float) -> str:
         """Say which lower target, and which lower confidence, a set like this would reach."""
@@ -593,13 +595,13 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
                 )
 
         def is_reached(target: float, confidence: float) -> bool:
-            """Return whether most refits pass: some starting point at its own level."""
-            grid, starts = self._place_tests(target)
-            error = (1 - confidence) / len(starts)
+            """Whether most refits pass: some start at its own level."""
+            grid, levels = self._place_tests(target, 1 - confidence)
+            starts = [pair for pair in zip(grid, levels, strict=True) if pair[1]]
             rng, n_reached = np.random.default_rng(0), 0
             for _ in range(N_BOOTSTRAP if self.n_samples_ else 0):
                 drawn = calibration.resample(rng)
-                n_reached += any(drawn.p_value(grid[i], target, error) <= error for i in starts)
+                n_reached += any(drawn.p_value(start, target, e) <= e for start, e in starts)
             return n_reached >= OFTEN * N_BOOTSTRAP
 
         hundredths = range(1, math.ceil(100 * target - 1e-9))
