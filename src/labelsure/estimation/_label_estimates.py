@@ -407,8 +407,8 @@ class LabelBatch:
         values = drawn.of_batch(metric, empty)
         factor = self.calibration.dispersions[metric] ** 0.5
         widened = widen(values, expected.of_batch(metric, empty), factor)
-        low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        found = Estimate(float(values.mean()), low, high, len(self), level, float("nan"), metric)
+        mean, low, high = map(float, _summarise(values, widened, level))
+        found = Estimate(mean, low, high, len(self), level, float("nan"), metric)
         if self.labelled is None:
             return found
         n_labelled = len(self.labelled)
@@ -427,10 +427,20 @@ class LabelBatch:
             draws[name] = widen(values, means, factor)
         columns: dict[str, Floats] = {}
         for name, values in draws.items():
-            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-            columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+            mean, low, high = _summarise(values, values, level)
+            columns |= {name: mean, f"{name}_low": low, f"{name}_high": high}
         names = tuple(show_names(self.table.label_names, len(n_predicted)))
         return LabelEstimates(names, n_predicted.astype(np.int64), **columns)
+
+
+def _summarise(drawn: Floats, widened: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+    """Mean of draws, (draws, ...), and the quantiles of widened ones, which the mean is between.
+
+    Of draws that are nearly all 0, a few large ones raise the mean above the quantiles.
+    """
+    mean = drawn.mean(axis=0)
+    low, high = np.quantile(widened, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
 
 
 def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float = 1.0) -> Floats:

@@ -203,9 +203,13 @@ class _Calibration:
 
     def _p_value(self, rows: Mask, target: float, error: float) -> float:
         values = self.accuracies[rows]
-        if self.clusters is not None:
-            values = cluster_outcomes(values, self.clusters[rows], target, self.size)
-        return self.test.p_value(values, target, error)
+        if self.clusters is None:
+            return self.test.p_value(values, target, error)
+        outcomes = cluster_outcomes(values, self.clusters[rows], target, self.size)
+        p_value = self.test.p_value(outcomes, target, error)
+        # If other clusters are all wrong, n perfect ones come with probability target^n.
+        is_perfect = values.min(initial=1.0) == 1
+        return max(p_value, target ** len(outcomes)) if is_perfect else p_value
 
     def resample(self, rng: np.random.Generator) -> _Calibration:
         """Bootstrap sample of the rows, or of the clusters."""

@@ -115,6 +115,8 @@ class Student:
         n = len(outcomes)
         if n < MIN_NORMAL:
             return 1.0
+        if outcomes.min() == 1:
+            return float(target**n)  # all are 1 as often if the others are 0: no spread is no proof
         error_of_mean = max(float(outcomes.std(ddof=1)), 1e-9) / n**0.5
         return float(stdtr(n - 1, (target - outcomes.mean()) / error_of_mean))
 
@@ -124,6 +126,8 @@ class Student:
         if n < MIN_NORMAL:
             return 0.0
         bound = outcomes.mean() + float(stdtrit(n - 1, error)) * outcomes.std(ddof=1) / n**0.5
+        if outcomes.min() == 1:
+            bound = error ** (1 / n)
         return math.floor(N_TARGETS * max(bound, 0.0) + ROUNDING) / N_TARGETS
 
 
