@@ -148,7 +148,9 @@ class TestModel:
                 x = (1.0, round(logit(p) * 10) / 10, predicted, frequencies[j])
                 at = j + 3 * predicted
                 eta = sum(b * v for b, v in zip(shared, x, strict=True)) + offsets[at]
-                residual = true - 1 / (1 + math.exp(-eta))
+                p_true = 1 / (1 + math.exp(-eta))
+                # 0.1 entries that are true, and as many that are not, spread over all of them
+                residual = true - p_true + 0.1 / Y.size * (1 - 2 * p_true)
                 for k, v in enumerate(x):
                     slopes[k] += residual * v
                 slopes[4 + at] += residual
@@ -326,3 +328,27 @@ def test_marginals_of_many_chained_labels_are_drawn():
     assert 0 < abs(drawn - exact).max() < 0.1
     few = random_dist(3, n_labels=4)
     np.testing.assert_array_equal(calibration_marginals(few), few.marginals())
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning")
+@pytest.mark.parametrize("clusters", [None, 2])
+@pytest.mark.parametrize("n", [20, 60, 200])
+@pytest.mark.parametrize("share_right", [1.0, 0.0])
+def test_labels_that_were_all_right_or_all_wrong_have_narrow_intervals(share_right, n, clusters):
+    """Perfect separation leaves no curvature: intervals from 0 to 1 were the answer."""
+    rng = np.random.default_rng(0)
+    dist = ls.IndependentLabels(np.where(rng.uniform(size=(n + 100, 3)) < 0.5, 0.995, 0.005))
+    modes = dist.mode()
+    Y = modes if share_right else 1 - modes
+    codes = None if clusters is None else np.arange(n) // clusters
+    estimator = ls.AccuracyEstimator("f1").fit(dist[:n], Y[:n], clusters=codes)
+    for metric in ("micro-f1", "macro-f1", "macro-precision", "micro-recall"):
+        found = estimator.estimate(dist[n:], metric=metric, shift="ignore")
+        assert found.low <= share_right <= found.high + 1e-9
+        assert found.low <= found.mean <= found.high
+        assert found.high - found.low < 6 / n
+    labels = estimator.estimate_labels(dist[n:])
+    for name in ("n_true", "precision", "recall", "f1"):
+        low, value, high = (getattr(labels, name + end) for end in ("_low", "", "_high"))
+        assert (low <= value).all()
+        assert (value <= high).all()

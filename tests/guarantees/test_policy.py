@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import oracles_estimation as oracles
@@ -419,3 +420,18 @@ def test_an_approximate_guarantee_of_zeros_and_ones_is_the_binomial_test(scored)
     ]
     assert found[0].threshold_ == found[1].threshold_
     assert found[0].reached_
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.parametrize("n", [30, 40, 60, 100])
+@pytest.mark.parametrize("size", [1, 2, 0], ids=["rows", "pairs", "unequal"])
+def test_perfect_rows_prove_no_more_than_their_number_does(n, size):
+    """If others are all wrong, n perfect draws come with probability target^n."""
+    sizes = np.full(n, size) if size else 1 + np.arange(n) % 3
+    clusters = None if size == 1 else np.repeat(np.arange(n), sizes)
+    score = np.full(sizes.sum(), 0.97)
+    for guarantee, target in product(("exact", "approximate"), (0.8, 0.9, 0.95, 0.99)):
+        policy = AcceptPolicy(target, guarantee=guarantee, grid=[0.5], max_cluster_size=3)
+        policy.fit(score, np.ones(sizes.sum()), clusters=clusters)
+        assert not policy.reached_ or target**n <= 0.05
+        assert policy.path().bound[0] <= 0.05 ** (1 / n)

@@ -182,6 +182,10 @@ LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 SHARED, OFFSET = 10.0, 1.0
 """Prior standard deviations of shared coefficients and of offsets."""
 
+PSEUDO_ENTRIES = 0.1
+"""Entries that are true, and as many that are not, spread over all entries of the labelled rows:
+of predictions that were all right, the next ones need not be."""
+
 N_SHARED = 4
 WIDE = 0.975  # probability of the quantiles at which intervals are compared
 N_REPLICATES = 200
@@ -328,7 +332,9 @@ class LabelCalibration:
         n_true = np.bincount(cells.places[Y_true == 1], minlength=len(cells.counts))
         model = LogisticRegression(fit_intercept=False, tol=1e-6, max_iter=1000)
         is_true = np.repeat([1, 0], len(n_true))
-        model.fit(vstack([design] * 2), is_true, np.concatenate([n_true, cells.counts - n_true]))
+        numbers = np.concatenate([n_true, cells.counts - n_true])
+        numbers = numbers + PSEUDO_ENTRIES * np.tile(cells.counts, 2) / cells.counts.sum()
+        model.fit(vstack([design] * 2), is_true, numbers)
         probabilities = expit(design @ model.coef_[0])
         variances = cells.counts * probabilities * (1 - probabilities)
         # Replicates: how often each cluster is chosen beyond once moves the gradient from 0.
