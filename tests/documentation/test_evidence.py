@@ -17,14 +17,11 @@ from benchmarks.evidence import (
     problems,
 )
 
-# Without a script: they are measured again, or go.
-ORPHANS = {"chain_costs", "decision_losses"}
-
 
 def test_each_file_of_evidence_has_a_script():
     kept = {path.stem for path in EVIDENCE.glob("*.csv")}
     written = [file for name in SCRIPTS for file in files_of(name)]
-    assert kept - ORPHANS == set(written)
+    assert kept == set(written)
     assert len(written) == len(set(written))
 
 
