@@ -16,9 +16,9 @@ pytestmark = pytest.mark.jit_only
 N_FITTED, N_BATCH, N_REPEATS = 40, 1000, 300
 
 
-def single_variance(ratio, n_fitted, coins):
+def single_variance(ratio, n_fitted, bernoulli_variance):
     """The variance of one accuracy: as by one success and one failure more among those fitted."""
-    return ratio * (n_fitted**2 * coins + n_fitted + 1) / (n_fitted + 2) ** 2
+    return ratio * (n_fitted**2 * bernoulli_variance + n_fitted + 1) / (n_fitted + 2) ** 2
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,9 @@ def repeats():
         estimator = ls.AccuracyEstimator("jaccard").fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
         sums = estimator.summarise(frame.iloc[batch]).sums
-        claimed = single_variance(estimator.scatter_.ratio, N_FITTED, sums.coins / N_BATCH)
+        claimed = single_variance(
+            estimator.scatter_.ratio, N_FITTED, sums.bernoulli_variance / N_BATCH
+        )
         residuals = accuracy[batch] - estimator.predict(frame.iloc[batch])
         covered = estimate.low <= accuracy[batch].mean() <= estimate.high
         found.append((covered, claimed, (residuals**2).mean()))

@@ -53,7 +53,7 @@ term sharp estimates are badly calibrated. `sharp` needs the labelsets of the tr
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the features that `features` stands for.
+    """Names of features: the set that a name stands for, or the names themselves.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empty: float) -> Floats:
-    """Return the features as an (n, number of features) array, each column contiguous."""
+    """Features as an (n, number of features) array, each column contiguous."""
     matrix = np.empty((len(table), len(names)), order="F")
     for j, name in enumerate(names):
         if name in CANDIDATES:
@@ -143,21 +143,21 @@ class RidgeModel:
         return np.append(model.coef_[0], model.intercept_)
 
     def _design(self, features: Floats) -> Floats:
-        """Return the standardised features and a column of ones."""
+        """Standardised features and a column of ones, (n, m + 1)."""
         return np.column_stack([(features - self.centre) / self.scale, np.ones(len(features))])
 
     def predict(self, features: Floats) -> Floats:
-        """Return the estimated accuracies, (n,), within the range of those fitted to."""
+        """Estimated accuracies, (n,), within the range of those fitted to."""
         return np.clip(expit(self._design(features) @ self.coefficients), *self.range)
 
     def sum_slopes(self, features: Floats) -> Floats:
-        """Return the derivatives of the estimates by the coefficients, summed over rows, (m,)."""
+        """Derivatives of the estimates by the coefficients, summed over rows, (m + 1,)."""
         design = self._design(features)
         rates = expit(design @ self.coefficients)
         return np.asarray((rates * (1 - rates)) @ design)
 
     def mean_variance(self, slopes: Floats) -> float:
-        """Return the variance that fitting leaves in a mean, by its slopes (delta method)."""
+        """Sampling variance of a mean by the fit, from its slopes (delta method)."""
         return float(slopes @ self.covariance @ slopes)
 
 
@@ -226,7 +226,7 @@ class LabelsetFrequencies:
         return cls.of(rows, names or given.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
-        """Return how many rows had each of the (n, L) labelsets, 0 for what was not seen."""
+        """Number of rows with each of the (n, L) labelsets, (n,)."""
         known_rows = self.rows
         if is_sparse(known_rows) != is_sparse(Y):
             known_rows, Y = make_sparse(known_rows), make_sparse(Y)
@@ -235,11 +235,11 @@ class LabelsetFrequencies:
         return np.where(known[places] == keys, self.counts[places], 0)
 
     def log_frequencies(self, Y: Labelsets) -> Floats:
-        """Return the feature for each of the (n, L) labelsets."""
+        """Log-frequency of each of the (n, L) labelsets, (n,)."""
         return np.log((self.counts_of(Y) + 0.5) / (self.counts.sum() + 1))
 
     def add_to(self, table: ScoreTable) -> ScoreTable:
-        """Return a table with the frequencies of its decisions, where it has none."""
+        """Table with the log-frequencies of its decisions, added where it has none."""
         if table.knows_frequencies:
             return table
         if table.decisions is None:

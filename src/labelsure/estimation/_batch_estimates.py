@@ -105,27 +105,27 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BatchSums:
-    """What the estimate of a batch follows from: sums, so that a batch can be seen in parts.
+    """Sums over a batch from which its estimate follows; those of parts can be added.
 
     Parameters
     ----------
     n_samples
-        How many rows.
+        Number of rows.
     total
-        The sum of their estimates p.
-    coins
-        The sum of p(1 - p).
+        Sum of their estimates p.
+    bernoulli_variance
+        Sum of p(1 - p).
     deviations
-        The sum of (p - mean)**2.
+        Sum of (p - mean)**2.
     slopes
-        (m,) what a model of accuracy needs to say how well the mean is known.
+        (m,) derivatives of the total by the coefficients of the model of accuracy.
     lowest, highest
         Of the estimates.
     """
 
     n_samples: int
     total: float
-    coins: float
+    bernoulli_variance: float
     deviations: float
     slopes: Floats
     lowest: float = np.inf
@@ -134,11 +134,11 @@ class BatchSums:
     @classmethod
     def of(cls, estimated: Floats, slopes: Floats) -> BatchSums:
         """Sum up the (n,) estimates of some rows."""
-        coins = float((estimated * (1 - estimated)).sum())
+        bernoulli_variance = float((estimated * (1 - estimated)).sum())
         n_samples, total = len(estimated), float(estimated.sum())
         deviations = float(((estimated - total / max(n_samples, 1)) ** 2).sum())
         ends = float(estimated.min(initial=np.inf)), float(estimated.max(initial=-np.inf))
-        return cls(n_samples, total, coins, deviations, slopes, *ends)
+        return cls(n_samples, total, bernoulli_variance, deviations, slopes, *ends)
 
     def __add__(self, other: BatchSums) -> BatchSums:
         n_samples = self.n_samples + other.n_samples
@@ -149,7 +149,7 @@ class BatchSums:
         return BatchSums(
             n_samples,
             self.total + other.total,
-            self.coins + other.coins,
+            self.bernoulli_variance + other.bernoulli_variance,
             self.deviations + other.deviations + between,
             self.slopes + other.slopes,
             min(self.lowest, other.lowest),
@@ -183,8 +183,10 @@ class Scatter:
     def single_variance(self, sums: BatchSums) -> float:
         """Mean variance of the accuracies of a batch around their estimates."""
         n = self.n_clusters
-        coins = (n**2 * sums.coins / sums.n_samples + n + 1) / (n + 2) ** 2
-        return self.ratio * coins
+        bernoulli_variance = (n**2 * sums.bernoulli_variance / sums.n_samples + n + 1) / (
+            n + 2
+        ) ** 2
+        return self.ratio * bernoulli_variance
 
     @property
     def too_few(self) -> bool:
@@ -193,7 +195,7 @@ class Scatter:
 
 
 def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level: float) -> Estimate:
-    """Return the mean of the estimates with an interval for the batch's mean accuracy.
+    """Mean of the estimates with an interval for the batch's mean accuracy.
 
     Each estimate p is moved off the edges as by one success and one failure more: n successes of n
     do not prove certainty. Rows of a batch depend on each other as those of the calibration set.
@@ -242,7 +244,7 @@ def few_labels_interval(
     interval: str = "pseudo-rows",
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """Return the mean accuracy of a batch of which random rows are labelled.
+    """Mean accuracy of a batch of which random rows are labelled, with an interval.
 
     Accuracies lie between `ends`. The mean is unbiased for any batch and any `share`, which was
     fixed on other rows: mean(share * estimated) of all rows + mean(accuracy - share * estimated) of
@@ -252,18 +254,18 @@ def few_labels_interval(
     read_choice(interval, "interval", INTERVALS)
     n_labelled, n_samples = len(accuracy), sums.n_samples
     check_enough_labels(n_labelled)
-    rest, known = accuracy - share * estimated, share * sums.total / n_samples
-    mean = known + float(rest.mean())
+    rectifier, proxy = accuracy - share * estimated, share * sums.total / n_samples
+    mean = proxy + float(rectifier.mean())
     basis = DRAWN.format(n_labelled)
     span = ends[0] - share * sums.highest, ends[1] - share * sums.lowest  # of all residuals
     if interval == "betting":
-        found = _betting_bounds(rest, span, n_samples, (1 - level) / 2)
+        found = _betting_bounds(rectifier, span, n_samples, (1 - level) / 2)
         basis += "; interval by betting"
     else:
         # A range of 1 also for differences, which are seldom 1 or -1 (`benchmarks.compare_models`).
         slack = (ends[1] - ends[0] - 1) / 2
-        found = _pseudo_row_bounds(rest, (span[0] + slack, span[1] - slack), n_samples, level)
-    low, high = max(ends[0], known + found[0]), min(ends[1], known + found[1])
+        found = _pseudo_row_bounds(rectifier, (span[0] + slack, span[1] - slack), n_samples, level)
+    low, high = max(ends[0], proxy + found[0]), min(ends[1], proxy + found[1])
     return Estimate(
         float(np.clip(mean, low, high)),
         low,
@@ -277,7 +279,7 @@ def few_labels_interval(
 
 
 def _pseudo_row_bounds(
-    rest: Floats, span: tuple[float, float], n_all: int, level: float
+    rectifier: Floats, span: tuple[float, float], n_all: int, level: float
 ) -> tuple[float, float]:
     """Bound the mean of a batch's residuals by Student's interval with one pseudo-row at each end.
 
@@ -285,23 +287,23 @@ def _pseudo_row_bounds(
     those that were. Centre and variance are those of k + 2 residuals, k of which are real; the
     labelled part of the batch is known.
     """
-    k = len(rest)
-    values, unknown = np.append(rest, span), 1 - k / n_all
-    centre = float(rest.mean() + unknown * (values.mean() - rest.mean()))
+    k = len(rectifier)
+    values, unknown = np.append(rectifier, span), 1 - k / n_all
+    centre = float(rectifier.mean() + unknown * (values.mean() - rectifier.mean()))
     variance = float(values.var(ddof=1)) * unknown / k
     margin = float(stdtrit(k - 1, (1 + level) / 2)) * variance**0.5
     return centre - margin, centre + margin
 
 
 def _betting_bounds(
-    rest: Floats, span: tuple[float, float], n_all: int, error: float
+    rectifier: Floats, span: tuple[float, float], n_all: int, error: float
 ) -> tuple[float, float]:
     """Bound the mean of a batch's residuals, which lie in `span`, from both sides.
 
     Betting needs an order that has nothing to do with the outcomes: rows of a file may be sorted.
     """
     start, width = span[0], max(span[1] - span[0], 1e-12)
-    outcomes = np.clip((make_generator(0).permutation(rest) - start) / width, 0.0, 1.0)
+    outcomes = np.clip((make_generator(0).permutation(rectifier) - start) / width, 0.0, 1.0)
     test = Betting()
     low, high = (test.lower_bound(values, error, n_all) for values in (outcomes, 1 - outcomes))
     return start + width * low, start + width * (1 - high)
@@ -330,7 +332,7 @@ def read_few_labels(
 
 
 def _find_rows(index: RowIndex, Y_true: LabelsetsLike) -> Indices:
-    """Return where the rows of a DataFrame are in a batch, by their names."""
+    """Positions in a batch of the rows of a DataFrame, by their names."""
     own = index_of(Y_true)
     is_named = hasattr(Y_true, "columns")
     if index is None or own is None or not is_named or (counts_rows(index) and counts_rows(own)):
@@ -350,7 +352,7 @@ def _find_rows(index: RowIndex, Y_true: LabelsetsLike) -> Indices:
 
 
 def check_rows(rows: object, n_samples: int) -> Indices:
-    """Return which rows are labelled as positions in the batch, or refuse."""
+    """Positions of the labelled rows in the batch. Raises InputError."""
     places = np.asarray(rows)
     places = places.astype(np.intp) if places.shape == (0,) else places
     if places.ndim != 1 or places.dtype.kind not in "iu":

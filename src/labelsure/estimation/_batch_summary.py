@@ -139,7 +139,7 @@ class RowEstimates:
         return BatchSums.of(accuracy, self.model.sum_slopes(features))
 
     def view(self, rows: Indices) -> pd.DataFrame:
-        """Return what a shift test compares of some rows."""
+        """Columns that a shift test compares, of some rows."""
         return self.table._view(rows, by_label=self.by_label)
 
     def summarise(

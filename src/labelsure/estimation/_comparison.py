@@ -45,7 +45,7 @@ class Difference(Estimate):
 class Side(NamedTuple):
     """One of two models: its accuracy estimator, and a batch as it predicts it."""
 
-    judge: AccuracyEstimator
+    estimator: AccuracyEstimator
     dist: LabelsetDistribution
     Y_pred: LabelsetsLike
 
@@ -115,20 +115,20 @@ class Comparison:
     @property
     def quantity(self) -> str:
         """What is estimated, in words."""
-        return f"difference in {self.first.judge._quantity}"
+        return f"difference in {self.first.estimator._quantity}"
 
     @cached_property
     def shared(self) -> SharedRows | None:
         """Calibration rows of both; None if these are few."""
-        return SharedRows.of(self.first.judge, self.second.judge)
+        return SharedRows.of(self.first.estimator, self.second.estimator)
 
     def by_labels(self, Y_true: LabelsetsLike, rows: object, interval: str) -> Difference:
         """Prediction-powered difference, paired on labelled rows of the batch."""
         (left, places, some), (right, _, same) = (
-            side.judge._read_few_labels(side.dist, side.Y_pred, Y_true, rows)
+            side.estimator._read_few_labels(side.dist, side.Y_pred, Y_true, rows)
             for side in (self.first, self.second)
         )
-        metric, empty = self.first.judge.metric, self.first.judge.empty
+        metric, empty = self.first.estimator.metric, self.first.estimator.empty
         estimated = left.accuracy - right.accuracy
         found = few_labels_interval(
             BatchSums.of(estimated, np.empty(0)),
@@ -146,24 +146,24 @@ class Comparison:
         if shift not in ("test", "ignore"):
             raise InputError(f'`shift` must be "test" or "ignore" to compare, got {shift!r}.')
         left, right = (
-            side.judge.estimate_rows(side.dist, side.Y_pred, compares=shift == "test")
+            side.estimator.estimate_rows(side.dist, side.Y_pred, compares=shift == "test")
             for side in (self.first, self.second)
         )
-        judges = self.first.judge, self.second.judge
+        estimators = self.first.estimator, self.second.estimator
         said = [
-            judge.estimate(rows.summarise(), level=self.level, shift=shift)
-            for judge, rows in zip(judges, (left, right), strict=True)
+            estimator.estimate(rows.summarise(), level=self.level, shift=shift)
+            for estimator, rows in zip(estimators, (left, right), strict=True)
         ]
         differences = left.accuracy - right.accuracy
         if self.shared is None:
             margin = float(np.hypot(_margin(said[0]), _margin(said[1])))
             basis = "calibrated on different rows, unpaired"
         else:
-            inflation = max(judges[0].fit_inflation(left), judges[1].fit_inflation(right))
+            inflation = max(estimators[0].fit_inflation(left), estimators[1].fit_inflation(right))
             margin = _paired_margin(self.shared, inflation, len(differences), self.level)
-            basis = f"paired on {len(self.shared.accuracy):,} {judges[0].calibration_rows}"
-        if not judges[0].can_compare:
-            basis += f"; {judges[0].trained_models}"
+            basis = f"paired on {len(self.shared.accuracy):,} {estimators[0].calibration_rows}"
+        if not estimators[0].can_compare:
+            basis += f"; {estimators[0].trained_models}"
         mean = said[0].mean - said[1].mean
         tests = [one.shift for one in said if one.shift is not None]
         return Difference(

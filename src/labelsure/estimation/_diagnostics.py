@@ -75,7 +75,7 @@ def warn_if_truth_is_suspect(table: ScoreTable) -> None:
 
 
 def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
-    """Return the labels that are never true, although many of them are expected.
+    """Labels that are never true, although many of them are expected.
 
     Expected numbers are scaled down by what the other labels have less than they should.
     """
@@ -85,7 +85,7 @@ def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
 
 
 def find_better_order(marginals: Floats, truth: Labelsets) -> tuple[Indices, Indices]:
-    """Return which columns of the probabilities fit which others of the truth; none if their own.
+    """Columns of the probabilities, and those of the truth that fit them better; empty if none.
 
     An order is chosen by one half of the rows and judged by the other, in both directions.
     """
@@ -109,7 +109,7 @@ def find_better_order(marginals: Floats, truth: Labelsets) -> tuple[Indices, Ind
 
 
 def _correlate(left: Any, right: Any) -> Floats:
-    """Return the correlation of each column with each other one, 0 where a column is constant."""
+    """Correlations of the columns of two arrays, (l, m); 0 where a column is constant."""
     left, right = (values - values.mean(axis=0) for values in (left, right))
     scale = np.outer(*(np.sqrt((values**2).sum(axis=0)) for values in (left, right)))
     return left.T @ right / np.where(scale > 0, scale, 1.0)

@@ -255,8 +255,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         estimated = self._estimate_by_folds(features, values, codes)
         self.calibration_ = table._keep(estimated)
         # Around estimates that learned from them, accuracies scatter less than those to come will.
-        coins, residuals = estimated * (1 - estimated), (values - estimated) ** 2
-        ratio = float(dispersion_ratio(coins.sum(), residuals.sum()))
+        bernoulli_variance, residuals = estimated * (1 - estimated), (values - estimated) ** 2
+        ratio = float(dispersion_ratio(bernoulli_variance.sum(), residuals.sum()))
         effect = design_effect(values - estimated, codes)
         self.scatter_ = Scatter(ratio, len(table), int(codes.max()) + 1, effect)
         accuracy = self.model_.predict(features)
@@ -265,7 +265,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _estimate_by_folds(self, features: Floats, values: Floats, clusters: Indices) -> Floats:
-        """Return the estimate of each row by a model that was fitted to other clusters, (n,)."""
+        """Estimated accuracy of each row by a model that was fitted to other clusters, (n,)."""
         n_clusters = int(clusters.max()) + 1
         if n_clusters < MIN_FOLDED:
             return self.model_.predict(features)
@@ -279,7 +279,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return by_others
 
     def predict(self, dist: object, Y_pred: LabelsetsLike = None) -> Floats:
-        """Return the estimated accuracy of each prediction.
+        """Estimated accuracy of each prediction.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return RowEstimates(table, model.predict(features), features, model, by_label)
 
     def summarise(self, dist: object, Y_pred: LabelsetsLike = None) -> BatchSummary:
-        """Return the summary of a batch, or of a part of one: summaries of parts can be added.
+        """Summary of a batch, or of a part of one: summaries of parts can be added.
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return max(1.0, fit_variance / by_rows)
 
     def compare_estimates(self) -> tuple[Floats, Floats]:
-        """Return estimated and actual accuracies of the calibration set."""
+        """Out-of-fold estimated and actual accuracies of the calibration set, (n,) each."""
         return self.calibration_._column(ESTIMATED), self.calibration_.accuracy(
             self.metric, self.empty
         )
@@ -530,7 +530,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
 
     def _calibration_view(self) -> pd.DataFrame:
-        """Return what is compared of the calibration set, of at most 2,000 rows."""
+        """Columns that a shift test compares, of at most 2,000 calibration rows."""
         rows = self.independent_rows()
         return self.calibration_._view(rows[sample_rows(len(rows))])
 
@@ -571,7 +571,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true: LabelsetsLike = None,
         rows: object = None,
     ) -> LabelEstimates:
-        """Return precision, recall and F1 of each label in a batch that nobody has labelled.
+        """Precision, recall and F1 of each label in an unlabelled batch.
 
         With labels of some rows, drawn at random, the batch may differ from the calibration set.
 
@@ -599,7 +599,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def estimate_prevalence(
         self, dist: LabelsetDistribution, *, level: float = 0.95
     ) -> PrevalenceEstimates:
-        """Return how often each label is true in a batch that nobody has labelled.
+        """Prevalence of each label in an unlabelled batch, under label shift.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
         label look as before. Where this fails, so may the interval; label some rows at random then.
@@ -704,7 +704,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return LabelBatch(known, table)
 
     def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
-        """Return the estimate with the test of its batch, or why there is none."""
+        """Estimate with the shift test of its batch, or the reason why there is none."""
         test, untested = self.compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 

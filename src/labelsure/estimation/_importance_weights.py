@@ -64,7 +64,7 @@ class Weights:
 
 
 def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
-    """Return weights by which labelled rows look like a batch, or refuse."""
+    """Density-ratio weights of the labelled rows for a batch. Raises NotEstimableError."""
     if len(batch) < MIN_ROWS:
         raise NotEstimableError(
             f"A batch must have at least {MIN_ROWS} rows to be compared with the calibration set, "
@@ -96,7 +96,7 @@ def _cut(log_weights: Floats) -> Floats:
 
 
 def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
-    """Return how often each row of both samples is chosen, (replicates, n) each."""
+    """Bootstrap counts of the rows of both samples, (replicates, n) each."""
     rng = np.random.default_rng(0)
     left, right = (
         rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES).astype(np.float64)
@@ -106,7 +106,7 @@ def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
 
 
 def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: float) -> Floats:
-    """Return weights by resampled rows: one Newton step from the fitted separator each."""
+    """Bootstrap weights, (replicates, n): one Newton step from the fitted separator each."""
     left, right = draw_counts(len(reference), len(batch))
     rows = separator.design(np.concatenate([reference, batch]))
     p = expit(rows @ separator.coefficients)
@@ -125,7 +125,7 @@ def weighted_interval(
     weights: Weights,
     level: float,
 ) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled rows, or refuse.
+    """Doubly robust mean accuracy of a batch. Raises NotEstimableError.
 
     Residuals are by how much these were more accurate than estimated, (n,).
     """

@@ -66,12 +66,12 @@ class Measure:
     counts_true: bool
 
     def denominator(self, n_predicted: Floats, n_true: Floats) -> Floats:
-        """Return what stands below the line."""
+        """Denominator of the quotient."""
         total: Floats = self.counts_predicted * n_predicted + self.counts_true * n_true
         return total
 
     def values(self, tp: Floats, n_predicted: Floats, n_true: Floats, empty: float) -> Floats:
-        """Return the quotient of each entry, 0/0 being worth `empty`."""
+        """Quotient of each entry; `empty` for 0/0."""
         below = self.denominator(n_predicted, n_true) + np.zeros_like(tp, dtype=np.float64)
         is_known = below > 0
         quotient = self.tp_weight * np.asarray(tp) / np.where(is_known, below, 1.0)
@@ -92,7 +92,7 @@ LABEL_METRICS: tuple[str, ...] = tuple(
 
 
 def check_label_metric(metric: object) -> tuple[str, Measure]:
-    """Return the kind of average, micro or macro, and the measure that a name stands for."""
+    """Kind of average, micro or macro, and measure by the name of a label metric."""
     if metric not in LABEL_METRICS:
         raise unknown_name("label metric", str(metric), LABEL_METRICS)
     average, _, measure = metric.partition("-")
@@ -163,11 +163,11 @@ class LabelCounts:
     n_predicted: Floats
 
     def of_labels(self, measure: Measure, empty: float) -> Floats:
-        """Return a measure of each label, (..., L)."""
+        """Measure of each label, (..., L)."""
         return measure.values(self.tp, self.n_predicted, self.n_true, empty)
 
     def of_batch(self, metric: str, empty: float) -> Floats:
-        """Return the micro or macro average of a measure, (...)."""
+        """Micro or macro average of a measure, (...)."""
         average, measure = check_label_metric(metric)
         if average == "macro":
             return self.of_labels(measure, empty).mean(axis=-1)
@@ -235,11 +235,11 @@ class Cells:
         return int(self.places.shape[1])
 
     def sum_by_group(self, values: Floats | Integers) -> Floats:
-        """Return the sum of (m,) values over the cells of each offset, (2 L,)."""
+        """Sum of (m,) values over the cells of each offset, (2 L,)."""
         return np.bincount(self.groups, values, 2 * self.n_labels).astype(np.float64, copy=False)
 
     def make_design(self, frequencies: Floats) -> csr_array:
-        """Return columns of the coefficients times their standard deviations, (m, 4 + 2 L)."""
+        """Design matrix times the prior standard deviations of coefficients, (m, 4 + 2 L)."""
         n_cells = len(self.logits)
         of_label = frequencies[self.groups % self.n_labels]
         predicted = self.groups >= self.n_labels
@@ -409,7 +409,7 @@ class LabelBatch:
     def estimate_average(
         self, metric: str, empty: float, level: float, random_state: int | None
     ) -> Estimate:
-        """Return the micro or macro average of a measure, with an interval."""
+        """Micro or macro average of a measure, with an interval."""
         check_level(level)
         drawn, expected = self.draw(random_state)
         values = drawn.of_batch(metric, empty)
@@ -452,7 +452,7 @@ def _summarise(drawn: Floats, widened: Floats, level: float) -> tuple[Floats, Fl
 
 
 def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float = 1.0) -> Floats:
-    """Return draws, (draws, ...), with the chance of the truth multiplied by a factor."""
+    """Draws, (draws, ...), whose distance from the expected values is multiplied by a factor."""
     chance = drawn - expected
     return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
 
@@ -465,20 +465,20 @@ def _number_entries(marginals: Floats, Y_pred: Labelsets) -> Indices:
 
 
 def _round_logits(probabilities: Floats) -> Indices:
-    """Return the number of the logit in `LOGITS` that is nearest."""
+    """Index of the nearest logit in `LOGITS`."""
     rounded = np.rint(logit(probabilities) / STEP)  # infinite for 0 and 1
     return np.clip(rounded, -N_STEPS, N_STEPS).astype(np.intp) + N_STEPS
 
 
 def _split_counts(by_group: Floats, n_predicted: Floats) -> LabelCounts:
-    """Return the counts of labels from those where they are not predicted, then where they are."""
+    """Counts of labels, from (..., 2 L) true ones: where not predicted, then where predicted."""
     n_labels = len(n_predicted)
     tp = by_group[..., n_labels:]
     return LabelCounts(tp, by_group[..., :n_labels] + tp, n_predicted)
 
 
 def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
-    """Return how much each average gains by one more true label, (averages, 2 L).
+    """Derivative of each average by the number of true labels, (averages, 2 L).
 
     Those of labels that are not predicted come first, then those of labels that are.
     """
@@ -500,7 +500,7 @@ def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
 
 
 def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -> LabelCalibration:
-    """Return what was learned about the labels, or refuse what says nothing of single ones."""
+    """Calibration of the labels of a distribution. Raises InputError where there is none."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(
             "`dist` must be a LabelsetDistribution to estimate single labels, got "

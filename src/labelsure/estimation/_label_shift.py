@@ -60,7 +60,7 @@ class PrevalenceEstimates(ColumnResult):
     _index = "label"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a row for each label."""
+        """Table with a row for each label."""
         return super().to_frame().rename_axis(columns=ASSUMPTION)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class DensityRatios:
         return cls(prevalence, ratio, covariances, table.label_names)
 
     def estimate(self, marginals: Floats, level: float) -> PrevalenceEstimates:
-        """Return the share of a batch's rows in which each label is true, with an interval."""
+        """Prevalence of each label in a batch, with an interval."""
         check_level(level)
         x, n = _logits(marginals), len(marginals)
         log_ratio = self.coefficients[0] + self.coefficients[1] * x

@@ -71,7 +71,7 @@ class Reliability(ColumnResult):
         return plot_reliability(self.to_frame(), shown if label is None else label, ax)
 
     def _to_lists(self) -> dict[str, list[object]]:
-        """Return the table's columns as plain values, None for what is missing."""
+        """Columns as lists of plain values, None for missing ones."""
         table = self.to_frame().astype(object)
         table = table.where(table.notna(), None)
         return {str(name): table[name].tolist() for name in table.columns}

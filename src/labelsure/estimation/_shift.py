@@ -54,7 +54,7 @@ N_NAMED = 3  # of what moved most, in a sentence
 
 
 def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
-    """Return the numbers of all rows, or of some that chance has chosen, in their order."""
+    """Positions of all rows, or of a random sample of 2,000, in ascending order."""
     if n_rows <= MAX_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, MAX_ROWS, replace=False))
@@ -145,7 +145,7 @@ class ShiftTest:
         return make_html(str(self), self.moved.head(10))
 
     def name_moved(self) -> str:
-        """Say what moved most, and how."""
+        """Columns that moved most, with both means, in words."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
             f"{full_name(str(row.Index))} from {row.reference:.3g} to {row.batch:.3g}"
@@ -168,14 +168,14 @@ def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -
 def common_columns(
     reference: pd.DataFrame, batch: pd.DataFrame
 ) -> tuple[list[str], Floats, Floats]:
-    """Return the names of the columns that both have, and these columns."""
+    """Names of the columns that both have, and the values of these."""
     names = [name for name in reference.columns if name in batch.columns]
     left, right = (view[names].to_numpy(np.float64) for view in (reference, batch))
     return names, left, right
 
 
 def _add_number(names: list[str], left: Floats, right: Floats) -> tuple[list[str], Floats, Floats]:
-    """Return columns of two samples with one more: how many labels are expected."""
+    """Columns of two samples and the expected number of labels as one more."""
     is_label = [name.startswith(LABEL_MARK) for name in names]
     if any(is_label):
         names = [*names, N_EXPECTED]
@@ -184,11 +184,11 @@ def _add_number(names: list[str], left: Floats, right: Floats) -> tuple[list[str
 
 
 def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]:
-    """Return the AUC that the distance of two samples stands for, and its permutation p-value.
+    """AUC by the distance of two samples, and its permutation p-value.
 
     The distance is Mahalanobis' between the means of columns and their squares, with a ridge
     (Hotelling's statistic). A random part of all rows is as far from the rest as chance takes it:
-    what is beyond the mean of such error_bars is due to the shift. Two normal populations at a
+    the excess over the mean of such distances is due to the shift. Two normal populations at a
     distance d are separated with an AUC of Phi(d / sqrt 2).
     """
     n, n_all = len(batch), len(reference) + len(batch)
@@ -204,14 +204,14 @@ def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]
     for column in is_part.T[1:]:
         column[rng.permutation(n_all)[:n]] = 1
     # The batch's mean is a part (N - n) / N of the way from the rest's to the common one, 0.
-    error_bars = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
-    p_value = float((error_bars >= error_bars[0] * (1 - 1e-9)).mean())
-    squared = max(0.0, float(error_bars[0] - error_bars[1:].mean()))
+    distances = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
+    p_value = float((distances >= distances[0] * (1 - 1e-9)).mean())
+    squared = max(0.0, float(distances[0] - distances[1:].mean()))
     return float(ndtr((squared / 2) ** 0.5)), p_value
 
 
 def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, list[str]]:
-    """Return a p-value of "all means are equal", and the columns, what moved most first.
+    """P-value of "all means are equal", and the columns, those that moved most first.
 
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.
@@ -225,7 +225,7 @@ def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, 
 
 
 def _standardise(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of each column, infinite for one that is constant."""
+    """Mean and standard deviation of each column, infinite for a constant one."""
     scale = values.std(axis=0)
     scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf
     return values.mean(axis=0), scale
@@ -262,25 +262,25 @@ class Separator:
         return cls(start.centre, start.scale, coefficients)
 
     def design(self, values: Floats) -> Floats:
-        """Return the standardised columns, their squares and a column of ones, (n, 2 k + 1)."""
+        """Standardised columns, their squares and a column of ones, (n, 2 k + 1)."""
         scores = np.clip((values - self.centre) / self.scale, -LARGEST_SCORE, LARGEST_SCORE)
         return np.column_stack([scores, scores**2 - 1, np.ones(len(values))])
 
     def log_odds(self, values: Floats) -> Floats:
-        """Return the log-odds that rows are of the batch, (n,)."""
+        """Log-odds that rows are of the batch, (n,)."""
         return self.design(values) @ self.coefficients
 
 
 def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> pd.DataFrame:
-    """Return means and distance of each column, what moved most first."""
+    """Means and distance of each column, those that moved most first."""
     import pandas as pd
 
-    error_bars = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
+    distances = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
     table = pd.DataFrame(
         {
             "reference": reference.mean(axis=0),
             "batch": batch.mean(axis=0),
-            "distance": error_bars,
+            "distance": distances,
         },
         index=pd.Index(names, name="column"),
     )
@@ -288,7 +288,7 @@ def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> 
 
 
 def _largest_gap(left: Floats, right: Floats) -> float:
-    """Return how far two empirical distribution functions are apart."""
+    """Kolmogorov-Smirnov distance of two samples."""
     left, right = np.sort(left), np.sort(right)
     both = np.concatenate([left, right])
     below_left = np.searchsorted(left, both, side="right") / len(left)
@@ -297,7 +297,7 @@ def _largest_gap(left: Floats, right: Floats) -> float:
 
 
 def say_shift(test: ShiftTest | None, untested: str) -> str:
-    """Say whether a batch is like the calibration set, or why that was not tested."""
+    """Result of a shift test in words, or the reason why there was none."""
     if test is not None:
         return f"Do not rely on this. {test}" if test.found else str(test)
     return f"Not tested for shift: {untested}." if untested else ""

@@ -186,7 +186,7 @@ def monitor(
     0       0.57      1.0       NaN   0.56        1.00    none
     1       0.29      0.0      0.35   0.56        0.12  inputs
     """
-    judge, known = _read_reference(reference, estimator)
+    accuracy_estimator, known = _read_reference(reference, estimator)
     if known is None and not labels:
         raise InputError(
             "`reference` must be given for a cross-fitted model, got None: the model has no "
@@ -206,15 +206,15 @@ def monitor(
         against[: min(n_below, N_STEPS - 1)] = np.inf
     elif labelled:
         limit = "that of the calibration set, "
-        bound, against = _bet_on_calibration(judge)
-    gamblers, views = Gamblers(judge._share_of_estimates), list[pd.DataFrame]()
+        bound, against = _bet_on_calibration(accuracy_estimator)
+    gamblers, views = Gamblers(accuracy_estimator._share_of_estimates), list[pd.DataFrame]()
     done: list[MonitoredChunk] = []
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
-        batch = judge.estimate_rows(dist, Y_pred)
+        batch = accuracy_estimator.estimate_rows(dist, Y_pred)
         table, estimated = batch.table, batch.accuracy
-        found = judge.estimate(BatchSummary(batch.sums()), level=level, shift="ignore")
+        found = accuracy_estimator.estimate(BatchSummary(batch.sums()), level=level, shift="ignore")
         p_value, p_limit, moved = np.nan, np.nan, ""
         if known is not None:
             views.append(table._view(sample_rows(len(table))))
@@ -223,7 +223,7 @@ def monitor(
             moved = ", ".join(names) if p_value < p_limit else ""
         n_labelled, accuracy = 0, np.nan
         if name in labelled:
-            places, values = _read_labels(judge, dist, table, name, labelled.pop(name))
+            places, values = _read_labels(accuracy_estimator, dist, table, name, labelled.pop(name))
             excesses.append(rank_excess(estimated, places))
             outcomes = gamblers.make_outcomes(values, estimated, places, seed=number)
             n_labelled, accuracy = len(places), float(outcomes.mean())
@@ -241,7 +241,7 @@ def monitor(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
     warn_of_chosen_rows(excesses)
-    return MonitorResult(tuple(done), judge._quantity, level, error, limit)
+    return MonitorResult(tuple(done), accuracy_estimator._quantity, level, error, limit)
 
 
 ADVICE = {
@@ -329,7 +329,7 @@ class MonitorResult:
     limit: str = ""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a row for each chunk."""
+        """Table with a row for each chunk."""
         rows = [vars(chunk) for chunk in self.chunks]
         return pd.DataFrame(rows, columns=[field.name for field in fields(MonitoredChunk)])
 
@@ -345,7 +345,7 @@ class MonitorResult:
         return " ".join(self._say())
 
     def _say(self) -> list[str]:
-        """Say whether there was an alarm, what to do, and how accurate the last chunk is."""
+        """Sentences: whether there was an alarm, advice, and the accuracy of the last chunk."""
         if not self.chunks:
             return ["No chunks."]
         last = self.chunks[-1]
@@ -369,7 +369,7 @@ class MonitorResult:
         return make_html(str(self), self.to_frame().tail(N_ROWS))
 
     def report(self, title: str = "Has anything changed?") -> Page:
-        """Return an HTML page on the chunks; `save(path)` writes it as one file."""
+        """HTML page on the chunks; `save(path)` writes it as one file."""
         from labelsure import __version__
 
         ends = self.to_frame()[["low", "high", "accuracy", "bound"]]
@@ -399,14 +399,14 @@ class MonitorResult:
 
 
 def _plain(value: float | str | None) -> float | str | None:
-    """Return what JSON has words for, None for what is missing."""
+    """Value as JSON has it, None for a missing one."""
     if isinstance(value, (int, str, np.integer)):
         return value if isinstance(value, str) else int(value)
     return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
 def spend(number: Any) -> Any:
-    """Return the part of a level that chunk 1, 2, ... gets: they sum up to 1.
+    """Alpha spending: share of the level that chunk 1, 2, ... gets. The shares sum up to 1.
 
     1 / (1 + log t) - 1 / (1 + log(t + 1)) falls hardly faster than 1 / t: chunk 500 gets 4e-5.
     """
@@ -424,7 +424,7 @@ class Gamblers:
         self._capitals, self._unspent = np.zeros_like(self._stakes), 1.0
 
     def make_outcomes(self, accuracy: Floats, estimated: Floats, rows: Any, seed: int) -> Floats:
-        """Return an unbiased outcome of each labelled row of a chunk, independent of the others."""
+        """Unbiased outcomes of the labelled rows of a chunk, (k,), independent of each other."""
         rng = make_generator(seed)
         others = rng.permutation(np.delete(estimated, rows))
         size = len(others) // len(rows)
@@ -448,13 +448,13 @@ class Gamblers:
         return self._capitals.mean(axis=1) + self._unspent
 
     def upper_bound(self, error: float) -> float:
-        """Return the lowest mean from which on all are shown to be too high, 1 if none is."""
+        """Upper confidence bound of the mean, valid at every time; 1 without evidence."""
         is_shown = self.capitals[1:] >= 1 / error
         n_shown = N_STEPS if is_shown.all() else int(np.argmin(is_shown[::-1]))
         return (N_STEPS - n_shown + 1) / N_STEPS if n_shown else 1.0
 
     def p_value(self, against: Floats) -> float:
-        """Return the p-value that accuracy has not fallen, valid at every time.
+        """P-value of "accuracy has not fallen", valid at every time.
 
         The mean before is in one of the intervals [0, 0.001], ..., [0.999, 1]. If it is in
         interval i, then `against[i]`, (1000,), is at most 1 on average, as is the capital against
@@ -478,13 +478,13 @@ def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[fl
 
 
 def _read_labels(
-    judge: AccuracyEstimator,
+    accuracy_estimator: AccuracyEstimator,
     dist: LabelsetDistribution | ScoreTable,
     table: ScoreTable,
     name: object,
     given: object,
 ) -> tuple[Indices, Floats]:
-    """Return which rows of a chunk are labelled, and how accurate their predictions are."""
+    """Positions of the labelled rows of a chunk, and the accuracies of their predictions."""
     if not isinstance(given, tuple) or len(given) != 3:
         raise InputError(
             "`labels` must be (rows, Y_true, probability) for each chunk, where each row was "
@@ -503,21 +503,23 @@ def _read_labels(
         )
     assert table.decisions is not None  # refused above
     found = counts(truth, table.decisions[places])
-    return places, get_metric(judge.metric).values(*found, empty=check_empty(judge.empty))
+    return places, get_metric(accuracy_estimator.metric).values(
+        *found, empty=check_empty(accuracy_estimator.empty)
+    )
 
 
-def _bet_on_calibration(judge: AccuracyEstimator) -> tuple[float, Floats]:
-    """Return mean accuracy of the calibration set, and capital of bets that it is above a mean.
+def _bet_on_calibration(accuracy_estimator: AccuracyEstimator) -> tuple[float, Floats]:
+    """Mean accuracy of the calibration set, and capital of bets that it is above a mean.
 
     Against each of 0.001, ..., 1, (1000,). That accuracy is above c is that 1 - accuracy is below
     1 - c.
     """
-    if not judge.can_compare:
+    if not accuracy_estimator.can_compare:
         raise InputError(
             "`bound` must be given with `labels` for a cross-fitted model, got None: its "
             "calibration accuracy is that of other models, fitted to folds."
         )
-    accuracy = judge.compare_estimates()[1][judge.independent_rows()]
+    accuracy = accuracy_estimator.compare_estimates()[1][accuracy_estimator.independent_rows()]
     gamblers = Gamblers(0.0)
     gamblers.bet(1 - accuracy, STAKED)
     return float(accuracy.mean()), gamblers.capitals[:-1][::-1]
@@ -536,15 +538,18 @@ def _predict(
 def _read_reference(
     reference: object, estimator: AccuracyEstimator | Model
 ) -> tuple[AccuracyEstimator, pd.DataFrame | None]:
-    """Return the accuracy estimator, and the rows that chunks are compared with, if any."""
-    judge = estimator
-    if not isinstance(judge, AccuracyEstimator):
-        judge = judge.fitted_.accuracy_estimator
+    """Accuracy estimator, and the view that chunks are compared with, if any."""
+    accuracy_estimator = estimator
+    if not isinstance(accuracy_estimator, AccuracyEstimator):
+        accuracy_estimator = accuracy_estimator.fitted_.accuracy_estimator
     if reference is not None:
         dist, Y_pred = _predict(estimator, reference)
-        table = judge.estimate_rows(dist, Y_pred).table
-        return judge, table._view(sample_rows(len(table)))
-    return judge, judge._calibration_view() if judge.can_compare else None
+        table = accuracy_estimator.estimate_rows(dist, Y_pred).table
+        return accuracy_estimator, table._view(sample_rows(len(table)))
+    return (
+        accuracy_estimator,
+        accuracy_estimator._calibration_view() if accuracy_estimator.can_compare else None,
+    )
 
 
 def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:

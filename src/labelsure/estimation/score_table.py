@@ -178,7 +178,7 @@ class ScoreTable:
         metrics: Sequence[MetricLike] | None = None,
         decision_rule: str | None = None,
     ) -> Self:
-        """Return the table of a batch of predictions.
+        """Score table of a batch of predictions.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class ScoreTable:
         Y_pred: LabelsetsLike = None,
         metrics: Sequence[MetricLike] = (),
     ) -> ScoreTable:
-        """Return the table of a distribution, a table as it is, or that of a DataFrame."""
+        """Score table of a distribution or a DataFrame; a table stays as it is."""
         if isinstance(source, LabelsetDistribution):
             return cls.from_distribution(source, Y_true, Y_pred, metrics=metrics)
         table = source if isinstance(source, ScoreTable) else cls(source)
@@ -298,7 +298,7 @@ class ScoreTable:
         return new
 
     def with_truth(self, truth: Labelsets) -> Self:
-        """Return the table with the truth of its rows, and their counts."""
+        """Table with the truth of its rows, and their counts."""
         assert self.decisions is not None  # of a distribution
         found = dict(zip(COUNTS, counts(truth, self.decisions), strict=True))
         new = self.with_columns(found)
@@ -310,14 +310,14 @@ class ScoreTable:
         self._marginals, self._dists = self.marginals, (source,)
 
     def with_columns(self, added: dict[str, Any]) -> Self:
-        """Return the table with more columns, by name."""
+        """Table with more columns, by name."""
         new = copy(self)
         new._columns = self._columns | {name: np.asarray(added[name]) for name in added}
         new._marginals = self._marginals
         return new
 
     def _keep(self, estimated: Floats) -> ScoreTable:
-        """Return what a fitted estimator keeps of its calibration set: numbers, nothing else.
+        """Table that a fitted estimator keeps of its calibration set: columns of numbers alone.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class ScoreTable:
         )
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Return some rows of a table of one distribution, or of one without."""
+        """Some rows of a table of at most one distribution."""
         new = copy(self)
         new._columns = {name: values[rows] for name, values in self._columns.items()}
         new._n_rows = len(np.arange(len(self))[rows])
@@ -354,7 +354,7 @@ class ScoreTable:
         return new
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what is saved: nothing that follows from the rest."""
+        """Attributes that are saved: none that follow from others."""
         return {name: value for name, value in vars(self).items() if name not in CACHED}
 
     def __len__(self) -> int:
@@ -365,7 +365,7 @@ class ScoreTable:
         return make_html(sentence, self.to_frame().head(N_ROWS))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table as a DataFrame, its columns in the order of `COLUMNS`."""
+        """DataFrame with the columns in the order of `COLUMNS`."""
         import pandas as pd
 
         columns: dict[str, Any] = dict(self._columns)
@@ -378,7 +378,7 @@ class ScoreTable:
         return frame
 
     def candidate(self, name: str) -> Floats:
-        """Return a confidence candidate for each row.
+        """Confidence candidate of each row, (n,).
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class ScoreTable:
         return self._from_profiles(get_candidate(name).function)
 
     def candidate_up_to_scale(self, name: str) -> Floats:
-        """Return a candidate on a scale on which rows differ, also with very many labels.
+        """Candidate on a scale on which rows differ, also with very many labels, (n,).
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class ScoreTable:
         return self._from_profiles(get_candidate(name).values_up_to_scale)
 
     def ranks(self, name: str) -> Floats:
-        """Return values that order the rows as a candidate does, without ties by rounding.
+        """Values that order the rows as a candidate does, without ties by rounding, (n,).
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class ScoreTable:
         return self._from_profiles(get_candidate(name).ranks)
 
     def n_predicted(self) -> Floats:
-        """Return the number of labels in each decision, (n,)."""
+        """Number of labels in each decision, (n,)."""
         if "n_predicted" in self._columns:
             return self._column("n_predicted")
         return self._column("tp") + self._column("fp")
@@ -443,7 +443,7 @@ class ScoreTable:
         return dist
 
     def _mode(self) -> Labelsets:
-        """Return the most probable labelset of each row of a table of distributions, (n, L)."""
+        """Most probable labelset of each row of a table of distributions, (n, L)."""
         return stack_rows([dist.mode() for dist in self._dists])
 
     @property
@@ -454,7 +454,7 @@ class ScoreTable:
         return self._marginals
 
     def _label_columns(self, most: int | None = None) -> dict[str, Floats]:
-        """Return what a shift test compares of the labels: the probability of each.
+        """Columns of labels for shift tests, by name: the probability of each.
 
         Or of the `most` probable ones; of very many labels the largest probabilities of each row.
         """
@@ -470,7 +470,7 @@ class ScoreTable:
         return {f"P({name})": column for name, column in zip(names, columns, strict=True)}
 
     def _view(self, rows: Indices | None = None, *, by_label: bool = True) -> pd.DataFrame:
-        """Return what a shift test compares of some rows, in single precision."""
+        """Columns that a shift test compares, of some rows, in single precision."""
         import pandas as pd
 
         if self._compared_as is not None:
@@ -484,11 +484,11 @@ class ScoreTable:
         return pd.DataFrame(columns, dtype=np.float32)
 
     def counts(self) -> Counts:
-        """Return (tp, fp, fn, tn) of each decision."""
+        """(tp, fp, fn, tn) of each decision."""
         return self._counts("")
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of each decision.
+        """Accuracy of each decision.
 
         Parameters
         ----------
@@ -504,7 +504,7 @@ class ScoreTable:
         return get_metric(metric).values(*self.counts(), empty=empty)
 
     def expected(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the expected accuracy of each decision under the classifier's distribution.
+        """Expected accuracy of each decision under the classifier's distribution.
 
         Parameters
         ----------
@@ -527,7 +527,7 @@ class ScoreTable:
         return np.where(is_empty, stored + empty * self._column("p_empty"), stored)
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
-        """Return the accuracy of the decisions that maximise expected accuracy.
+        """Accuracy of the decisions that maximise expected accuracy.
 
         Parameters
         ----------
@@ -575,7 +575,7 @@ class ScoreTable:
             return np.log(self._column(plain))
 
     def _column(self, name: str, *, finite: bool = True) -> Floats:
-        """Return a column of numbers, (n,), or name what is missing."""
+        """Column of numbers, (n,). Raises InputError for a missing column or value."""
         if name not in self._columns:
             if name in COUNTS and self._dists:
                 raise InputError(
@@ -598,7 +598,7 @@ class ScoreTable:
 
 
 def keep_marginals(source: Any) -> Any:
-    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    """The source; a small batch so that marginals are computed along with the profile."""
     if not isinstance(source, LabelsetDistribution) or not source._has_engines:
         return source
     is_small = 0 < len(source) <= MAX_JOINT_ROWS
@@ -607,7 +607,7 @@ def keep_marginals(source: Any) -> Any:
 
 
 def calibration_marginals(dist: LabelsetDistribution) -> Floats:
-    """Return P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
+    """P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
 
     A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
     wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
@@ -618,7 +618,7 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
 
 
 def largest_marginals(dist: LabelsetDistribution) -> Floats:
-    """Return the largest probabilities of each row and their sum, the expected number of labels.
+    """Largest marginals of each row and their sum, the expected number of labels, (n, 9).
 
     Each of very many labels by itself is too rare to say anything of a batch.
     """

@@ -120,7 +120,7 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         return n_accepted / max(self.n_samples_, 1)
 
     def accept(self: ByGroup[AcceptPolicy], score: ArrayLike, groups: ArrayLike) -> Mask:
-        """Return which predictions the policy of their group accepts.
+        """Predictions that the policy of their group accepts, (n,).
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
     def accept_labels(
         self: ByGroup[AcceptPolicy], score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike
     ) -> PartialLabelsets:
-        """Return answers whose decided labels the policy of their group accepts.
+        """Answers with all labels open where the policy of their group refers them.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         *,
         coverage: float | None = None,
     ) -> RegionLabelsets:
-        """Return the certain and the possible labels of each row, by the region of its group.
+        """Certain and possible labels of each row, by the region of its group.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, dist: LabelsetDistribution) -> Labelsets:
-        """Return the labelsets that the thresholds give, (n, L).
+        """Labelsets by the thresholds, (n, L).
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
 
 
 def _take_top(marginals: Floats, k: int) -> Labelsets:
-    """Return the k most probable labels, of equally probable ones the first."""
+    """Labelsets of the k most probable labels, (n, L); of ties the first."""
     order = np.argsort(-marginals, axis=1, kind="stable")
     chosen = np.zeros(marginals.shape, dtype=np.int8)
     np.put_along_axis(chosen, order[:, :k], 1, axis=1)
@@ -138,19 +138,19 @@ class _Labelled:
     empty: float
 
     def values(self, predicted: Labelsets) -> Floats:
-        """Return the accuracy of each prediction, (n,)."""
+        """Accuracy of each prediction, (n,)."""
         hits = (predicted & self.true).sum(axis=1)
         return self.values_of(hits, predicted.sum(axis=1))
 
     def values_of(self, hits: Integers, n_predicted: Integers) -> Floats:
-        """Return accuracies from true positives and sizes, (n,) or (n, k) each."""
+        """Accuracies from true positives and sizes, (n,) or (n, k) each."""
         n_labels, n_true = self.true.shape[1], self.true.sum(axis=1)
         n_true = n_true if hits.ndim == 1 else n_true[:, np.newaxis]
         fp, fn = n_predicted - hits, n_true - hits
         return self.metric.values(hits, fp, fn, n_labels - hits - fp - fn, empty=self.empty)
 
     def in_order(self) -> tuple[Floats, Floats]:
-        """Return marginals from the highest on, (n, L), and the values of the top k, (n, L + 1)."""
+        """Marginals, the highest first, (n, L); accuracies of the top k labels, (n, L + 1)."""
         order = np.argsort(-self.marginals, axis=1, kind="stable")
         hits = np.take_along_axis(self.true, order, axis=1).cumsum(axis=1, dtype=np.int64)
         hits = np.column_stack([np.zeros(len(hits), dtype=np.int64), hits])
@@ -159,7 +159,7 @@ class _Labelled:
 
 
 def _find_best_cut(probabilities: Floats, gains: Floats) -> tuple[float, float]:
-    """Return the threshold with the largest sum of gains at or above it, and that sum.
+    """Threshold with the largest sum of gains at or above it, and that sum.
 
     Of equally good thresholds the one nearest to a half, which depends least on the sample.
     """
@@ -172,7 +172,7 @@ def _find_best_cut(probabilities: Floats, gains: Floats) -> tuple[float, float]:
 
 
 def _list_cuts(probabilities: Floats) -> tuple[Floats, Integers]:
-    """Return thresholds that differ in what they let through, and how many each lets through."""
+    """Thresholds between distinct probabilities, and the number at or above each."""
     falling = -np.sort(-probabilities)
     is_last = np.append(falling[1:] != falling[:-1], True)
     counts = np.append(0, np.flatnonzero(is_last) + 1)

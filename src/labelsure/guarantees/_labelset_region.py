@@ -40,7 +40,7 @@ LEVEL = 0.95  # of the interval of the coverage that the message states
 
 
 def rank_for_coverage(n_samples: int, coverage: float) -> int:
-    """Return which of the sorted scores covers a new one with probability `coverage`.
+    """Rank, from 1, of the score that a new one is at most with probability `coverage`.
 
     A new score is as likely to be of any rank among n + 1, so that it is at most the k-th smallest
     of the n others with probability k / (n + 1). Above n no score is large enough.
@@ -54,7 +54,7 @@ def rank_for_coverage(n_samples: int, coverage: float) -> int:
 
 
 def threshold_for_coverage(values: Floats, coverage: float) -> float:
-    """Return what a new value is at least with probability `coverage`; -inf if none will do.
+    """Value that a new one is at least with probability `coverage`; -inf if there are too few.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def threshold_for_coverage(values: Floats, coverage: float) -> float:
 
 
 def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[float, float]:
-    """Return between which coverages the one that these rows lead to lies.
+    """Interval of the coverage given the calibration rows.
 
     Over new rows, the coverage is a random number: it depends on the labelled rows and
     has a Beta distribution, whatever the model.
@@ -85,7 +85,7 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
 
 
 def threshold_for_recall(values: Floats, recall: float) -> float:
-    """Return the highest threshold at which few enough true labels are missed.
+    """Highest threshold whose mean recall is at least `recall` (conformal risk control).
 
     A true label is missed where its value is below the threshold. The share of a row's true
     labels that is missed is a loss between 0 and 1 that only rises with the threshold, so that its
@@ -144,7 +144,7 @@ class ListedLabelsets:
         return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={listed})"
 
     def of(self, row: int) -> tuple[Labelsets, Floats]:
-        """Return the labelsets of one row, (k, L), and their probabilities, (k,)."""
+        """Labelsets of one row, (k, L), and their probabilities, (k,)."""
         starts = self.labelsets.starts
         some = slice(starts[row], starts[row + 1])
         return self.labelsets.rows[some], self.labelsets.weights[some]
@@ -184,7 +184,7 @@ class RegionLabelsets(PartialLabelsets):
     source: LabelsetDistribution | None = None
 
     def list_labelsets(self, max_labelsets: int = 1000) -> ListedLabelsets:
-        """Return the labelsets of each region, the most probable ones first.
+        """Labelsets of each region, the most probable ones first.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class RegionLabelsets(PartialLabelsets):
         return self._counts[1]
 
     def contains(self, Y: LabelsetsLike) -> Mask:
-        """Say whether a labelset is in the region of its row, (n,): the mean is the coverage.
+        """Whether a labelset is in the region of its row, (n,): the mean is the coverage.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class RegionLabelsets(PartialLabelsets):
         return np.asarray(self.source.log_prob(self.align(Y)) >= self.log_thresholds)
 
     def to_frame(self, *, sep: str | None = None, count: bool = True) -> pd.DataFrame:
-        """Return the names of certain, possible and open labels as a table, one row each.
+        """Table of the names of certain, possible and open labels, one row each.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ def _list_down_to(
 
 
 def _close_labels(source: LabelsetDistribution, log_thresholds: Floats) -> Labelsets:
-    """Return which labels all or none of the labelsets of a small region have, (n, L)."""
+    """Labels that all or none of the labelsets of a small region have, others open, (n, L)."""
     values = np.full((len(source), source.n_labels), OPEN, dtype=np.int8)
     listed = _list_down_to(source, log_thresholds, FEW)
     for i in np.flatnonzero(listed.is_complete & (listed.labelsets.lengths > 0)):
@@ -341,7 +341,7 @@ keeps the coverage; it decides how large regions are, and hardly does."""
 
 
 def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
-    """Return (1 - share) times the votes plus `share` times independent labels.
+    """Mixture of (1 - share) times the votes and `share` times independent labels.
 
     These have the marginals of the votes, drawn to 1/2 by the same share: a label that nobody voted
     for is not impossible either. Rules of the votes restrict them.
@@ -475,7 +475,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     def predict(
         self, dist: LabelsetDistribution, *, coverage: float | None = None
     ) -> RegionLabelsets:
-        """Return the certain and the possible labels of each row.
+        """Certain and possible labels of each row.
 
         Parameters
         ----------
@@ -541,7 +541,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         return dist
 
     def _score(self, source: LabelsetDistribution, truth: Labelsets) -> Floats:
-        """Return what is at least the threshold where the truth is in the region."""
+        """Conformity scores, (n,), or (n, L) for a recall: at least the threshold in the region."""
         if self.score == "probability":
             return source.log_prob(truth)
         marginals = source.marginals()
@@ -556,7 +556,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         return found if self.score == "probability" else min(found, 0.5)
 
     def _say_size(self, source: LabelsetDistribution) -> str:
-        """Say how large regions are on the calibration set, and what to use where they are huge."""
+        """Mean size of regions on the calibration set, in words, and advice where they are huge."""
         found = self.predict(source[:SIZED])
         if self.recall is not None:
             return f"On average {found.is_possible.sum(axis=1).mean():.1f} labels are possible."

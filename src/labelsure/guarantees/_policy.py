@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def read_scored(score: object, accuracy: object) -> tuple[Floats, Floats]:
-    """Return scores and as many accuracies in [0, 1]."""
+    """Scores and as many accuracies in [0, 1], (n,) each."""
     scores = read_vector(score, "score")
     accuracies = read_vector(
         accuracy,
@@ -82,7 +82,7 @@ class ScoredRows:
 
 
 def check_grid(grid: object) -> Floats:
-    """Return rising thresholds, or say what is wrong with them."""
+    """Distinct thresholds in ascending order, (k,). Raises InputError."""
     thresholds = np.unique(np.asarray(grid, dtype=np.float64))
     if thresholds.ndim != 1 or thresholds.size == 0 or not np.isfinite(thresholds).all():
         raise InputError(
@@ -374,7 +374,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return ScoredRows(scores, values, codes, index)
 
     def accept(self, score: ArrayLike) -> Mask:
-        """Return which predictions to accept; none if the target was not reached.
+        """Predictions to accept, (n,); none if the target was not reached.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return read_vector(score, "score") >= self.threshold_
 
     def accept_labels(self, score: ArrayLike, answers: PartialLabelsets) -> PartialLabelsets:
-        """Return answers whose decided labels are accepted; what is open is to be referred.
+        """Answers with all labels open where the score is not accepted.
 
         Of an answer that is not accepted all labels are open. What is proved is then about the
         accuracy of the decided labels: fit to `answers.accuracy(Y_true, metric)`.
@@ -413,7 +413,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return math.isfinite(self.threshold_)
 
     def path(self) -> AcceptPath:
-        """Return thresholds with lower bounds that hold together: choose any row after looking.
+        """Thresholds with lower bounds that hold together: choose any row after looking.
 
         Without a `grid` the thresholds accept the most confident 10%, 20%, ..., 100% of the
         calibration set, or fewer where scores are tied; with clusters, of which order statistics
@@ -511,7 +511,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _choose_for_share(self) -> tuple[float, float, float, str]:
-        """Return the highest threshold that accepts at least the share, ties apart.
+        """Highest threshold that accepts at least the share, share accepted, bound and message.
 
         The threshold is the score of one row, and the others above it are a sample of what it will
         accept. That row is no part of the sample: it was chosen for its score. Where others have
@@ -546,7 +546,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return threshold, share, bound, message
 
     def _choose_for_target(self) -> tuple[float, float, float, str]:
-        """Return the lowest threshold that is proved to reach the target."""
+        """Lowest threshold proved to reach the target, share accepted, bound and message."""
         target: float = self.target  # type: ignore[assignment]  # checked by `check_parameters`
         grid, levels = self._place_tests(target, 1 - self.confidence)
         calibration = self._calibration
@@ -588,7 +588,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return grid, np.full(len(grid), error / len(grid))
 
     def _advise(self, target: float) -> str:
-        """Say which lower target, and which lower confidence, a set like this would reach."""
+        """Lower target, and lower confidence, that a set like this would reach, in words."""
         calibration = self._calibration
         if self.clusters_ is not None and self.n_samples_:
             perfect = replace(calibration, accuracies=np.ones(self.n_samples_))
@@ -691,7 +691,7 @@ class AcceptCurve(ColumnResult):
         return float(self.areas[-1]) if len(self.areas) else float("nan")
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return between what each mean accuracy lies, (low, high), one for each row.
+        """Interval of each mean accuracy, (low, high), (k,) each.
 
         Each interval holds for its own row, not for the whole curve at once.
 
