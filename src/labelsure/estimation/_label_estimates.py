@@ -390,14 +390,13 @@ class LabelBatch:
         cells = entries.cells
         design = cells.make_design(self.calibration.frequencies)
         counts = cells.counts.astype(np.int64)
-        drawn = np.empty((N_REPLICATES, N_TRUTHS, 2 * cells.n_labels))
-        expected = np.empty_like(drawn)
+        by_replicate = np.empty((2, N_REPLICATES, N_TRUTHS, 2 * cells.n_labels))
         for k, coefficients in enumerate(self.calibration.coefficients):
             probabilities = expit(design @ coefficients)
-            expected[k] = cells.sum_by_group(counts * probabilities)
-            for truth in drawn[k]:
+            for truth in by_replicate[0, k]:
                 truth[:] = cells.sum_by_group(generator.binomial(counts, probabilities))
-        drawn, expected = (sums.reshape(-1, 2 * cells.n_labels) for sums in (drawn, expected))
+            by_replicate[1, k] = cells.sum_by_group(counts * probabilities)
+        drawn, expected = by_replicate.reshape(2, -1, 2 * cells.n_labels)
         n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
         if self.labelled is not None:
             truth, decisions = map(np.asarray, (self.labelled.truth, self.labelled.decisions))

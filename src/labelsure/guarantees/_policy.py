@@ -131,7 +131,7 @@ def start_levels(grid: Floats, target: float, error: float) -> Floats:
     """
     levels = np.zeros(len(grid))
     for part, share in START_SHARES.items():
-        start = np.searchsorted(grid, round(target + (1 - target) * part, 12))
+        start = int(np.searchsorted(grid, round(target + (1 - target) * part, 12)))
         levels[min(start, len(grid) - 1)] += share * error
     return levels
 
