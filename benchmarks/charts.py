@@ -143,8 +143,18 @@ def candidate_examples() -> None:
 
 
 def candidate_curves() -> None:
-    """Draw the curves of the paper: each candidate over a distribution of three elements."""
-    save(plot_candidates(), "candidate_curves")
+    """Draw the curves of the paper, each candidate over three elements, panels side by side."""
+    figure = plot_candidates()
+    figure.set_size_inches(8, 3)
+    for ax, place in zip(figure.axes, figure.add_gridspec(1, 3), strict=True):
+        ax.set_subplotspec(place)
+        ax.tick_params(labelbottom=True)
+        ax.set(xlabel="first probability", ylabel="")
+    figure.axes[0].set_ylabel("confidence")
+    figure.legends[0].remove()
+    curves = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*curves, loc="outside lower center", ncols=3)
+    save(figure, "candidate_curves")
 
 
 def dots(ax: plt.Axes, place: int, values: pd.Series, colour: str) -> None:

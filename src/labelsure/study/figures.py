@@ -87,8 +87,8 @@ def plot_candidates(
     _: pd.DataFrame | None = None, third: Sequence[float] = (0.0, 1 / 3, 0.5)
 ) -> Figure:
     """Draw the seven candidates over a distribution of three elements."""
-    figure = make_figure(2 * WIDTH, 2.9)
-    axes = np.atleast_1d(figure.subplots(1, len(third), sharex=True, sharey=True))
+    figure = make_figure(WIDTH, 5.6)
+    axes = np.atleast_1d(figure.subplots(len(third), 1, sharex=True, sharey=True))
     groups: dict[object, list[str]] = {}  # candidates of one function share a line
     for name in PAPER_CANDIDATES:
         groups.setdefault(CANDIDATES[name].function, []).append(name)
@@ -100,10 +100,9 @@ def plot_candidates(
             style = _style(names[-1]) | {"marker": ""}
             ax.plot(first, values[names[0]], label=" = ".join(map(full_name, names)), **style)
         ax.set(title=f"third probability {p_third:.3g}", xlim=(0, 1), ylim=(-0.02, 1.02))
-    axes[len(axes) // 2].set_xlabel("first probability")
-    axes[0].set_ylabel("confidence")
-    handles = axes[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
+    axes[-1].set_xlabel("first probability")
+    axes[len(axes) // 2].set_ylabel("confidence")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     return figure
 
 
