@@ -224,3 +224,36 @@ def test_an_estimate_under_a_function(cv):
         assert labelled.low <= true <= labelled.high
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown metric"):
         model.estimate(X[500:], metric="f2")
+
+
+WRONG = {
+    "cv as text": ({"cv": "five"}, {}),
+    "cv of numbers": ({"cv": [1, 2]}, {}),
+    "check_inputs as text": ({"check_inputs": "no"}, {}),
+    "fewer labels": ({}, {"y": np.ones((3, 2), dtype=int)}),
+}
+
+
+@pytest.mark.parametrize(("parameters", "data"), WRONG.values(), ids=WRONG)
+def test_wrong_settings_and_rows_of_fit_are_input_errors(parameters, data):
+    rng = np.random.default_rng(0)
+    rows = {"X": rng.normal(size=(60, 3)), "y": rng.integers(0, 2, (60, 2)), **data}
+    with pytest.raises(ls.InputError):
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), **parameters).fit(**rows)
+
+
+@pytest.mark.filterwarnings("ignore:.*held out")
+def test_wrong_arguments_of_a_fitted_model_are_input_errors():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(100, 3)), rng.integers(0, 2, (100, 2))
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0).fit(X, Y)
+    for level in (0, 0.0, 1, 2):
+        with pytest.raises(ls.InputError, match="level"):
+            model.estimate(X, level=level)
+        with pytest.raises(ls.InputError, match="level"):
+            model.compare(model, X, level=level)
+    with pytest.raises(ls.InputError, match="other"):
+        model.compare(3, X)
+    for labels in ([1], {0: 3}, {0: (1, 2)}):
+        with pytest.raises(ls.InputError, match="labels"):
+            model.monitor([X], labels=labels)

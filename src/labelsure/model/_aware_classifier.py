@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, ClassVar, ParamSpec, Self, TypeVar, Unpack
 
@@ -532,6 +532,10 @@ class AccuracyAwareClassifier(FittedAttributes):
         --------
         estimate : Mean accuracy of one model.
         """
+        if not isinstance(other, AccuracyAwareClassifier):
+            raise InputError(
+                f"`other` must be an AccuracyAwareClassifier, got a {type(other).__name__}."
+            )
         predictions = self._predict(X), other._predict(X)
         return self.fitted_.compare(other.fitted_, predictions, settings)
 
@@ -588,11 +592,13 @@ class AccuracyAwareClassifier(FittedAttributes):
         from labelsure.estimation.monitoring import monitor
 
         model = self._fitted_model()
-        if labels := settings.get("labels"):
-            read = model.predictor.labels.read
+        labels, read = settings.get("labels"), model.predictor.labels.read
+        if isinstance(labels, Mapping):  # `monitor` refuses what is malformed
             settings["labels"] = {
-                chunk: (rows, read(y, "labels"), *drawn)
-                for chunk, (rows, y, *drawn) in labels.items()
+                chunk: (given[0], read(given[1], "labels"), *given[2:])
+                if isinstance(given, tuple) and len(given) > 1
+                else given
+                for chunk, given in labels.items()
             }
         settings.setdefault("level", self.confidence)
         return monitor(self, chunks, **settings)
@@ -804,6 +810,8 @@ class AccuracyAwareClassifier(FittedAttributes):
             check_decision(self.decision, self.metric)
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
+        if not isinstance(self.check_inputs, (bool, np.bool_)):
+            raise InputError(f"`check_inputs` must be True or False, got {self.check_inputs!r}.")
         check_recalibration(self.recalibration, self.constraints)
         if self.region is not None and not holds_out(self._new_estimator(), self.cv):
             raise InputError(

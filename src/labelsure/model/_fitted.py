@@ -131,7 +131,7 @@ class Fitted:
     def estimate(self, predictions: Predictions, settings: BatchSettings) -> Estimate:
         """Mean accuracy of a batch, under any metric."""
         metric, shift = settings.get("metric"), settings.get("shift", "test")
-        level = settings.get("level") or self.confidence
+        level = self._level(settings)
         label_metric = metric if metric in LABEL_METRICS else None
         estimator = self.estimator_for(None if label_metric else metric)
         Y_true = self._read_truth(settings)
@@ -142,6 +142,10 @@ class Fitted:
         rows = self.estimate_rows(predictions, estimator=estimator, compares=compares)
         summary = rows.summarise() if compares else BatchSummary(rows.sums())
         return estimator.estimate(summary, level=level, shift=shift)
+
+    def _level(self, settings: BatchSettings) -> float:
+        level = settings.get("level")
+        return self.confidence if level is None else level
 
     def _read_truth(self, settings: BatchSettings) -> LabelsetsLike:
         """The labelled rows of a batch in a form that distributions align; None without any."""
@@ -169,7 +173,7 @@ class Fitted:
             Side(model.estimator_for(metric), batch.dist, batch.decisions)
             for model, batch in zip(models, predictions, strict=True)
         )
-        found = Comparison(first, second, settings.get("level") or self.confidence)
+        found = Comparison(first, second, self._level(settings))
         if settings.get("Y_true") is None and settings.get("rows") is None:
             return found.by_calibration(settings.get("shift", "test"))
         Y_true, interval = self._read_truth(settings), settings.get("interval", INTERVALS[0])

@@ -45,7 +45,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.foreign import count_rows, take_rows
 from labelsure.labelsets.names import align_values, read_groups
 from labelsure.metrics.clusters import number_clusters
-from labelsure.model._inputs import InputColumns, as_batch
+from labelsure.model._inputs import InputColumns, as_batch, refuse_as_input
 from labelsure.model._predictor import Labels
 
 Folds = list[tuple[Indices, Indices]]
@@ -105,7 +105,8 @@ class TrainingData:
             for name, value in params.items()
         }
         groups = align_values(groups, index, name="groups", beside="`X`")
-        X, truth = read_instances(batch, y, estimator)
+        with refuse_as_input():
+            X, truth = read_instances(batch, y, estimator)
         n_rows = truth.labelsets.shape[0]
         for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
             if values is not None and np.asarray(values).shape != (n_rows,):
@@ -237,7 +238,9 @@ def _is_of_instances(value: object, data: TrainingData) -> bool:
 def make_folds(data: TrainingData, cv: object, seed: RandomState) -> Folds:
     """Return the rows of each fold; whole groups where there are groups."""
     if not isinstance(cv, Integral):
-        return list(check_cv(cv).split(data.X, data.y, data.groups))
+        with refuse_as_input():
+            folds = check_cv(cv).split(data.X, data.y, data.groups)
+            return [(train, test) for train, test in folds]
     rows, generator = np.empty(data.n_samples), make_random_state(seed)
     if data.groups is not None:
         splitter = GroupKFold(int(cv), shuffle=True, random_state=generator)
