@@ -52,35 +52,6 @@ def read_scored(score: object, accuracy: object) -> tuple[Floats, Floats]:
     return scores, accuracies
 
 
-@dataclass(frozen=True)
-class ScoredRows:
-    """Checked calibration rows of a policy.
-
-    Parameters
-    ----------
-    scores, accuracies
-        (n,) each.
-    clusters
-        (n,) numbers of clusters; None for independent rows.
-    index
-        Names of the rows, None without names.
-    """
-
-    scores: Floats
-    accuracies: Floats
-    clusters: Indices | None
-    index: pd.Index | None
-
-    described_as = "`score`"
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def __getitem__(self, rows: Indices) -> ScoredRows:
-        clusters = None if self.clusters is None else self.clusters[rows]
-        return ScoredRows(self.scores[rows], self.accuracies[rows], clusters, None)
-
-
 def check_grid(grid: object) -> Floats:
     """Distinct thresholds in ascending order, (k,). Raises InputError."""
     thresholds = np.unique(np.asarray(grid, dtype=np.float64))
@@ -163,8 +134,8 @@ N_SHARES = 10  # of a path: its thresholds accept a tenth more each
 
 
 @dataclass(frozen=True)
-class _Calibration:
-    """Calibration rows in random order, and the test of the mean accuracy of accepted ones.
+class ScoredRows:
+    """Calibration rows of a policy, with the test of the mean accuracy of accepted ones.
 
     Parameters
     ----------
@@ -172,17 +143,29 @@ class _Calibration:
         (n,) each.
     clusters
         (n,) numbers of clusters; None for independent rows.
-    size
-        Largest number of rows in a cluster.
     test
         Test of independent outcomes: of rows, or of clusters.
+    size
+        Largest number of rows in a cluster.
+    index
+        Names of the rows, None without names.
     """
 
     scores: Floats
     accuracies: Floats
     clusters: Indices | None
-    size: int
     test: MeanTest
+    size: int = 1
+    index: pd.Index | None = None
+
+    described_as = "`score`"
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, rows: Indices) -> ScoredRows:
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return ScoredRows(self.scores[rows], self.accuracies[rows], clusters, self.test, self.size)
 
     @property
     def n_draws(self) -> int:
@@ -211,16 +194,15 @@ class _Calibration:
         is_perfect = values.min(initial=1.0) == 1
         return max(p_value, target ** len(outcomes)) if is_perfect else p_value
 
-    def resample(self, rng: np.random.Generator) -> _Calibration:
+    def resample(self, rng: np.random.Generator) -> ScoredRows:
         """Bootstrap sample of the rows, or of the clusters."""
         n = self.n_draws
         drawn = rng.integers(n, size=n)
         if self.clusters is None:
-            return replace(self, scores=self.scores[drawn], accuracies=self.accuracies[drawn])
+            return self[drawn]
         rows = [np.flatnonzero(self.clusters == cluster) for cluster in drawn]
-        codes, taken = np.repeat(np.arange(n), list(map(len, rows))), np.concatenate(rows)
-        scores, accuracies = self.scores[taken], self.accuracies[taken]
-        return replace(self, scores=scores, accuracies=accuracies, clusters=codes)
+        codes = np.repeat(np.arange(n), list(map(len, rows)))
+        return replace(self[np.concatenate(rows)], clusters=codes)
 
 
 class TargetWarning(UserWarning):
@@ -367,11 +349,12 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     ) -> ScoredRows:
         self.check_parameters()
         scores, values = read_scored(score, accuracy)
-        MEAN_TESTS[self.guarantee][self.outcome].check(values)
+        test = MEAN_TESTS[self.guarantee][self.outcome]
+        test.check(values)
         index, codes = index_of(score), None
         if clusters is not None:
             codes = read_clusters(clusters, index, len(scores), "`score`")
-        return ScoredRows(scores, values, codes, index)
+        return ScoredRows(scores, values, codes, test, index=index)
 
     def accept(self, score: ArrayLike) -> Mask:
         """Predictions to accept, (n,); none if the target was not reached.
@@ -483,13 +466,13 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         read_whole_number(self.max_cluster_size, "max_cluster_size")
 
     @property
-    def _calibration(self) -> _Calibration:
+    def _calibration(self) -> ScoredRows:
         """The rows that it was fitted to, with the test of their mean."""
         tests = MEAN_TESTS[self.guarantee]
         if self.clusters_ is None:
-            return _Calibration(self.scores_, self.accuracies_, None, 1, tests[self.outcome])
+            return ScoredRows(self.scores_, self.accuracies_, None, tests[self.outcome])
         test, size = tests["bounded"], self.cluster_size_
-        return _Calibration(self.scores_, self.accuracies_, self.clusters_, size, test)
+        return ScoredRows(self.scores_, self.accuracies_, self.clusters_, test, size)
 
     def _fit_rows(self, rows: ScoredRows) -> Self:
         """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
