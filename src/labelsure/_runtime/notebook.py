@@ -61,7 +61,7 @@ class ColumnResult:
     """The field that names the rows."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a column for each array."""
+        """Table with a column for each array."""
         import pandas as pd
 
         values = {n: v for n, v in vars(self).items() if isinstance(v, (np.ndarray, tuple))}

@@ -83,7 +83,7 @@ class Assessment:
         return len(self.accuracy)
 
     def __getitem__(self, rows: RowsLike) -> Assessment:
-        """Return the assessment of some rows: an index, a slice, indices or a mask."""
+        """Assessment of some rows: an index, a slice, indices or a mask."""
         taken = np.atleast_1d(np.arange(len(self))[rows])
         of_rows = {name: value for name in BY_ROW if (value := getattr(self, name)) is not None}
         return replace(self, **{name: value[taken] for name, value in of_rows.items()})
@@ -109,7 +109,7 @@ class Assessment:
         sep: str | None = None,
         open_cost: float | None = None,
     ) -> pd.DataFrame:
-        """Return a table with a row for each prediction (`docs/howto/tables_and_plots.md`).
+        """Table with a row for each prediction (`docs/howto/tables_and_plots.md`).
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ def is_outside(reasons: NDArray[np.object_]) -> Mask:
 def _give_reasons(
     policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
 ) -> NDArray[np.object_]:
-    """Return one of few sentences for each prediction, so that they can be counted."""
+    """Reason for or against each prediction, (n,), of few sentences that can be counted."""
     if policy is None or accepted is None:
         return np.full(n_samples, "no target or share was set", dtype=object)
     if not policy.reached_:

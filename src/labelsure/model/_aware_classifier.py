@@ -328,7 +328,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             print(f"labelsure: {step}", file=sys.stderr)
 
     def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return P(Y given x) of each row: the estimator's, recalibrated where that helps.
+        """P(Y given x) of each row: the estimator's, recalibrated where that helps.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def predict(self, X: FeaturesLike) -> Array:
-        """Return the predicted labelset of each row.
+        """Predicted labelset of each row.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def predict_accuracy(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Floats:
-        """Return the estimated accuracy of each prediction.
+        """Estimated accuracy of each prediction.
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def accept(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Mask:
-        """Return which predictions the policy accepts; needs a target or a share.
+        """Predictions that the policy accepts, as a mask; needs a target or a share.
 
         Parameters
         ----------
@@ -425,7 +425,7 @@ class AccuracyAwareClassifier(FittedAttributes):
 
     @_shows_progress
     def predict_region(self, X: FeaturesLike) -> RegionLabelsets:
-        """Return the conformal prediction set of each row.
+        """Conformal prediction set of each row.
 
         The coverage is that of `region`, 0.9 by default, on average over new rows from the same
         population.
@@ -542,7 +542,7 @@ class AccuracyAwareClassifier(FittedAttributes):
     def draw_audit(
         self, X: FeaturesLike, n_rows: int, *, random_state: int | None = None
     ) -> NDArray[np.intp]:
-        """Return the positions of rows to label, drawn at random without replacement.
+        """Positions of rows to label, drawn at random without replacement.
 
         `estimate(X, rows=rows, Y_true=labels)` is then valid for any batch, shifted or not.
 
@@ -606,7 +606,7 @@ class AccuracyAwareClassifier(FittedAttributes):
     def estimate_prevalence(
         self, X: FeaturesLike, *, level: float | None = None
     ) -> PrevalenceEstimates:
-        """Return how often each label is true in a batch that nobody has labelled.
+        """Estimated prevalence of each label in a batch without labels.
 
         It assumes label shift: labels may have become more or less frequent, but inputs with a
         label look as before.
@@ -638,7 +638,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         Y_true: LabelsetsLike = None,
         rows: object = None,
     ) -> LabelEstimates:
-        """Estimate precision, recall and F1 of each label in a batch that nobody has labelled.
+        """Estimated precision, recall and F1 of each label in a batch without labels.
 
         Parameters
         ----------
@@ -672,7 +672,7 @@ class AccuracyAwareClassifier(FittedAttributes):
     def assess(
         self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None, k: int = 0, shift: str = "test"
     ) -> Assessment:
-        """Return predictions with their estimated accuracies and whether they are accepted.
+        """Predictions with their estimated accuracies and whether they are accepted.
 
         Parameters
         ----------
@@ -713,7 +713,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         title: str | None = None,
         open_cost: float | None = None,
     ) -> Page:
-        """Return an HTML page on the model and its predictions; `save(path)` writes it as one file.
+        """HTML page on the model and its predictions; `save(path)` writes it as one file.
 
         Parameters
         ----------
@@ -751,7 +751,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return make_model_report(model, [PageBatch(found, truth, shown)], title, open_cost)
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
-        """Return the mean accuracy of the predictions for X under the metric of the model.
+        """Mean accuracy of the predictions for X under the metric of the model.
 
         Parameters
         ----------
@@ -774,13 +774,13 @@ class AccuracyAwareClassifier(FittedAttributes):
         return weighted_mean(values, sample_weight, found.dist)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
+        """Routing of the arguments of `fit`, for scikit-learn."""
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self._new_estimator(), method_mapping=mapping)
 
     def _route(self, params: dict[str, object]) -> dict[str, object]:
-        """Return what goes to the estimator's `fit` beside X and y; None counts as not given."""
+        """Arguments of the estimator's `fit` beside X and y; None counts as not given."""
         params = {name: value for name, value in params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **params).estimator.fit)

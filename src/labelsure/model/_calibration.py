@@ -395,7 +395,7 @@ class CrossFitted(Calibration):
             workers = Parallel(n_jobs=n_workers, return_as="generator")
             models = workers(delayed(fit_clone)(*clone) for clone in clones)
         parts = [
-            self._predict_rows(predictor.with_estimator(fitted), data, test, train)
+            self._predict_rows(replace(predictor, estimator=fitted), data, test, train)
             for fitted, (train, test) in zip(models, folds, strict=True)
         ]
         order = np.concatenate([test for _, test in folds])

@@ -180,7 +180,7 @@ class Fitted:
         return found.by_labels(Y_true, settings.get("rows"), interval)
 
     def find_region(self) -> LabelsetRegion:
-        """Return the fitted prediction sets. Raises InputError if there are none."""
+        """Fitted prediction sets. Raises InputError if there are none."""
         if self.region is None:
             raise InputError(
                 "Prediction sets need held-out rows and labels that fit into an array, got "

@@ -119,7 +119,7 @@ class FittedAttributes(LabelsetPredictor):
         )
 
     def _known(self, value: T | None, name: str) -> T:
-        """Return an attribute, or have it missing as scikit-learn expects."""
+        """Value of an attribute. Raises AttributeError for None, as scikit-learn expects."""
         if value is None:
             raise AttributeError(f"This {type(self).__name__} has no `{name}`.")
         return value

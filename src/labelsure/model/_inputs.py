@@ -22,7 +22,7 @@ OWNER = "AccuracyAwareClassifier"
 
 
 def as_batch(X: FeaturesLike) -> FeaturesLike:
-    """Return records, a list of dicts, as a DataFrame; anything else as it is."""
+    """Records, a list of dicts, as a DataFrame; anything else as it is."""
     has_rows = any(hasattr(X, name) for name in ("__len__", "__array__", "__arrow_c_stream__"))
     if type(X) in (dict, str) or not (has_rows or hasattr(X, "shape")):
         raise InputError(
@@ -106,7 +106,7 @@ class InputColumns:
         return replace(self, n_features=None if known is None else int(known))
 
     def read(self, X: FeaturesLike) -> FeaturesLike:
-        """Return X as the model takes it, columns aligned by name. Raises InputError."""
+        """X as the model takes it, columns aligned by name. Raises InputError."""
         refuse_masked(X, "X")
         X = self._no_rows() if isinstance(X, list) and not X else self._align(X)
         if self.requirements is None:
@@ -129,7 +129,7 @@ class InputColumns:
         return [] if self.n_features is None else np.empty((0, self.n_features))
 
     def _align(self, X: FeaturesLike) -> FeaturesLike:
-        """Return the columns of a table in the order of the model. Raises InputError."""
+        """Columns of a table in the order of the model. Raises InputError."""
         names = column_names(table := as_table(X))
         if self.names is None or names is None or names == self.names:
             return X

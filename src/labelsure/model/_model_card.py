@@ -106,7 +106,7 @@ class ModelCard:
         return self.n_for_estimator + (0 if is_shared else self.n_for_policy)
 
     def to_dict(self) -> JsonObject:
-        """Return the card as plain values, as they stand in a saved file."""
+        """Card as plain values, as a saved file has them."""
         return asdict(self)
 
     @property
@@ -148,7 +148,7 @@ class ModelCard:
         return f"ModelCard({self.classifier!r}, metric={self.metric!r}, target={self.target!r})"
 
     def brief(self) -> pd.DataFrame:
-        """Return the numbers that matter most, in one row."""
+        """Data sizes, estimate and threshold as a table of one row."""
         import pandas as pd
 
         row: JsonObject = {
@@ -217,7 +217,7 @@ def make_card(
 
 
 def _describe_classifier(fitted: Estimator) -> str:
-    """Return the name of the model that predicts, and how it recalibrates itself."""
+    """Class name of the classifier, its own recalibration, and whether it was fitted before."""
     inner = innermost(fitted)
     found = getattr(inner, "recalibration_", None)
     chosen = "" if found is None else f": {str(found).rstrip('.')}"
@@ -234,7 +234,7 @@ def _describe_columns(fitted: Estimator) -> list[dict[str, str]] | None:
 def _measure_calibration(
     estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
 ) -> tuple[dict[str, list[object]], str]:
-    """Return the columns of `reliability`, out of sample, and on which rows."""
+    """Columns of `reliability` out of sample, and the name of the rows they are from."""
     if for_policy is for_estimator:
         (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS
     else:

@@ -97,7 +97,7 @@ class RowSample(Generic[T]):
 
 
 def choose_columns(X: FeaturesLike, show: Sequence[str]) -> pd.DataFrame | None:
-    """Return the columns of X that a page may show: those named, and texts that are X itself."""
+    """Columns of X that a page may show: those named, and texts that are X itself."""
     import pandas as pd
 
     if hasattr(X, "columns"):
@@ -208,7 +208,7 @@ class PageRows:
         self._estimated, self._scores = [estimated], [scores]
 
     def describe(self) -> JsonObject:
-        """Return all that the page shows of the predictions."""
+        """Data of the page about the predictions."""
         model, estimator, n = self.model, self.model.accuracy_estimator, self.n
         noun = estimator.reference_.quantity.removeprefix("mean ")
         estimates = [
@@ -267,7 +267,7 @@ class PageRows:
         estimates: list[Estimate | None],
         is_shifted: bool,
     ) -> JsonObject:
-        """Return for each threshold of the slider what it accepts, and what holds there."""
+        """Number, means and bound of the accepted predictions at each threshold of the slider."""
         within = scores[scores >= 0]
         between = np.quantile(within, np.linspace(0, 1, N_STEPS + 1), method="lower")
         between = between[: len(between) * bool(len(within))]
@@ -300,7 +300,7 @@ class PageRows:
         }
 
     def _describe_sample(self, thresholds: list[float]) -> JsonObject:
-        """Return the sample, as many of it as the page can hold."""
+        """Random sample of predictions, as large as the page can hold."""
         order = np.argsort(self.sample.keys, kind="stable").tolist()
         rows = self.sample.rows
         sizes = np.cumsum([len(encode_json(rows[i]).encode()) + 1 for i in order])
@@ -315,7 +315,7 @@ class PageRows:
         return {"note": note, "columns": self.columns, "instances": shown}
 
     def _describe_labels(self, n: int) -> JsonObject:
-        """Return the labels that are predicted most: estimated and, with the truth, actual."""
+        """Most frequent labels: estimated measures and, with the truth, actual ones."""
         model, found = self.model, {}
         weight = (self.n_predicted + self.n_true).astype(float)
         calibration = model.accuracy_estimator.label_calibration_
@@ -360,7 +360,7 @@ class PageRows:
         }
 
     def _describe_confusions(self) -> list[JsonObject]:
-        """Return the pairs of labels of which most often one was true and the other predicted."""
+        """Most frequent pairs of a missed label and a label predicted in its place."""
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
         order = order[pairs.data[order] > 0]
@@ -377,7 +377,7 @@ def _cut(text: str) -> str:
 
 
 def _floor(bound: float) -> str:
-    """Return a lower bound with three digits, never rounded up."""
+    """Lower bound as a text of three digits, never rounded up."""
     return f"{math.floor(1000 * bound + 1e-6) / 1000:g}"
 
 
@@ -390,7 +390,7 @@ NOTHING, REFERRED = 2.0, -1.0
 
 
 def _list_stops(model: Fitted) -> list[JsonObject]:
-    """Return thresholds that something is known of: those of the path, all, none; last, its own."""
+    """Thresholds with a known bound: those of the path, all, none; last the policy's own."""
     policy = model.policy
     path: dict[float, float | None] = {0.0: None, NOTHING: None}
     if policy is not None:
@@ -410,7 +410,7 @@ def _at_least(policy: AcceptPolicy) -> str:
 
 
 def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bool) -> str:
-    """Say what holds at a threshold, None being one that nothing was shown of."""
+    """Guarantee at a threshold as a sentence; None: a threshold without a bound."""
     level = f"{100 * model.confidence:g}% confidence"
     if stop is not None and stop["threshold"] == NOTHING:
         return "Nothing is accepted."
@@ -433,7 +433,7 @@ def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bo
 def _describe(
     found: Assessment, Y_true: Labelsets | None, marginals: Floats, open_cost: float | None
 ) -> list[JsonObject]:
-    """Return what a page shows of single predictions; estimates are not rounded yet."""
+    """Data of single predictions for the page; estimates are not rounded yet."""
     if len(found) == 0:
         return []
     dist = found.distribution
@@ -477,7 +477,7 @@ def _describe(
 
 
 def _describe_histogram(estimated: Floats, accepted: object) -> list[JsonObject]:
-    """Return how many predictions have which estimate, and how many of these are accepted."""
+    """Histogram of estimates: for each bin its ends, its predictions and the accepted ones."""
     bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
     n_all, n_accepted = (np.bincount(bins[rows], minlength=N_BINS) for rows in (..., accepted))
     edges = np.linspace(0, 1, N_BINS + 1).round(6).tolist()
@@ -487,7 +487,7 @@ def _describe_histogram(estimated: Floats, accepted: object) -> list[JsonObject]
 
 
 def _percent(part: int, whole: int) -> str:
-    """Return a share in whole percents, which are 0 and 100 for none and all only."""
+    """Share as a text in whole percents, which are 0 and 100 for none and all only."""
     return f"{part / whole if part in (0, whole) else min(max(part / whole, 0.01), 0.99):.0%}"
 
 
@@ -500,7 +500,7 @@ def _answer(
     test: ShiftTest | None,
     untested: str,
 ) -> list[str]:
-    """Say first how many predictions can go out unreviewed, then what holds for them."""
+    """First sentences of the page: predictions that need no review, and their guarantee."""
     policy, (of_all, of_accepted) = model.policy, estimates
     is_shifted = test is not None and test.found
     if policy is None:
@@ -550,7 +550,7 @@ def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
 
 
 def _say_trust(model: Fitted) -> str:
-    """Say which condition of the guarantee cannot be checked."""
+    """Condition of the guarantee that cannot be checked; empty without one."""
     if not model.card.guaranteed or not is_prefit(model.predictor.estimator):
         return ""
     return "All of this holds if the classifier was not trained on the calibration set."
@@ -559,7 +559,7 @@ def _say_trust(model: Fitted) -> str:
 def _compare(
     model: Fitted, n: int, found: Estimate, actual: Floats | None, accepted: Mask | None
 ) -> list[list[str]]:
-    """Return the same numbers of these rows and of the calibration set."""
+    """Table of a name, the value for these rows and the value for the calibration set."""
     card, quantity = model.card, found.quantity
     calibrated = f"{card.estimated:.3f} ({card.low:.3f} to {card.high:.3f})"
     estimate = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
@@ -580,7 +580,7 @@ def _compare(
 
 
 def _describe_reliability(columns: dict[str, list[object]], source: str) -> JsonObject:
-    """Return actual against estimated accuracies, and where they are from."""
+    """Data of the reliability diagram: its bins, their source and the calibration error."""
     rows = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
@@ -597,7 +597,7 @@ def make_model_report(
     note: str = "",
     scored: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a fitted model and of its predictions for some rows.
+    """Page of a fitted model and of its predictions for some rows.
 
     Where `scored` has the estimates and predicted names of all, these are a random sample.
     """

@@ -130,7 +130,7 @@ class Predictions:
         return self.dist.mode() if self.decisions is None else self.decisions
 
     def with_index(self, index: pd.Index) -> Predictions:
-        """Return the predictions with other names of rows."""
+        """The same predictions with other names of rows."""
         return replace(self, dist=self.dist._with_index(index))
 
     def __len__(self) -> int:
@@ -176,10 +176,6 @@ class Predictor:
         is_ruled = isinstance(self.recalibration, ConstrainedCalibration)
         obeys = is_ruled and self.rule.name not in ("predict", "given")
         return self.rule.title + (", valid labelsets only" if obeys else "")
-
-    def with_estimator(self, fitted: Estimator) -> Predictor:
-        """Return a predictor with another fitted classifier."""
-        return replace(self, estimator=fitted)
 
     def ask(self, X: FeaturesLike) -> LabelsetDistribution:
         """Distributions by the classifier alone, of rows as `inputs` reads them."""

@@ -236,7 +236,7 @@ def _is_of_instances(value: object, data: TrainingData) -> bool:
 
 
 def make_folds(data: TrainingData, cv: object, seed: RandomState) -> Folds:
-    """Return the rows of each fold; whole groups where there are groups."""
+    """Training and test rows of each fold; whole groups where there are groups."""
     if not isinstance(cv, Integral):
         with refuse_as_input():
             folds = check_cv(cv).split(data.X, data.y, data.groups)
@@ -252,7 +252,7 @@ def make_folds(data: TrainingData, cv: object, seed: RandomState) -> Folds:
 def hold_out(
     data: TrainingData, share: float, n_needed: int, seed: RandomState
 ) -> tuple[Indices, Indices]:
-    """Return held-out and training rows in random order; the rows of a group stay together.
+    """Held-out and training rows in random order; the rows of a group stay together.
 
     A share of 1 holds out every row, as for a model that needs no training.
     """
@@ -271,7 +271,7 @@ def hold_out(
 
 
 def _keep_groups(order: Indices, groups: object) -> Indices:
-    """Return the rows with those of each group one after the other."""
+    """Rows in an order in which those of a group follow each other."""
     if groups is None:
         return order
     _, group = np.unique(np.asarray(groups)[order], return_inverse=True)
@@ -280,7 +280,7 @@ def _keep_groups(order: Indices, groups: object) -> Indices:
 
 
 def cut_by_groups(order: Indices, wanted: int, groups: object) -> int:
-    """Return the number of first rows that is nearest to what is wanted and cuts no group."""
+    """Number of first rows, the nearest to a wanted number that cuts no group."""
     if groups is None:
         return wanted
     group = np.asarray(groups)[order]
