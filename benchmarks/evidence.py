@@ -74,6 +74,7 @@ SCRIPTS = {
     "cluster_streams": Script(),
     "clusters": Script(),
     "compare_models": Script(),
+    "compare_sklearn": Script(),
     "cross_fitting": Script(),
     "decisions": Script(),
     "drift": Script(("shift_power",)),
