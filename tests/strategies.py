@@ -1,5 +1,6 @@
 """Random batches of distributions, as each kind, with the probabilities they stand for."""
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import oracles_chains
 import oracles_joints
 import oracles_rules
 import oracles_trellis
+from hypothesis import settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import logit
@@ -487,3 +489,9 @@ def random_table(rng, n_samples, n_labels, size, density=0.3, spread=0.4):
     return ls.LabelsetTable(
         (centre ^ noise).astype(int), rng.dirichlet(np.full(size, 0.5), n_samples), normalise=True
     )
+
+
+def n_examples(n):
+    """Settings of a law that tries n examples, and 15 times as many where laws explore."""
+    explores = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
+    return settings(max_examples=15 * n if explores else n)

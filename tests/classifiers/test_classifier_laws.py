@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from data_for_classifiers import make_problem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from strategies import n_examples
 
 import labelsure as ls
 from labelsure.labelsets.codes import from_codes
@@ -98,7 +99,7 @@ def test_two_labels_make_every_dependent_classifier_the_same():
 
 
 @given(permutation=st.permutations(range(4)))
-@settings(max_examples=6)
+@n_examples(6)
 def test_relabelling_permutes_the_answers(permutation):
     X, Y = make_problem(n_samples=50, n_labels=4)
     renamed = Y[:, permutation]  # new label j is old label permutation[j]

@@ -4,7 +4,7 @@ import numpy as np
 import oracles_rules as oracles
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
-from strategies import KINDS, bound_rules, many, random_rules
+from strategies import KINDS, bound_rules, many, n_examples, random_rules
 
 import labelsure as ls
 from labelsure.classifiers.recalibration._constrained import RuledCurves, RuledLinks
@@ -71,7 +71,7 @@ def copies(rng, n_samples):
 # Formulas against enumeration.
 
 
-@settings(max_examples=30)
+@n_examples(30)
 @given(SEEDS, st.sampled_from(["forest", "graph", "overlapping"]))
 def test_likelihood_and_gradient_are_those_of_the_enumeration(seed, form):
     rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_curves_have_the_highest_penalised_likelihood():
         assert_allclose(row, oracles.restricted(weights, parents, groups), atol=1e-12)
 
 
-@settings(max_examples=30)
+@n_examples(30)
 @given(SEEDS)
 def test_links_learn_from_rows_that_rules_leave_open(seed):
     rng = np.random.default_rng(seed)

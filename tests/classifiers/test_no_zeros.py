@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from data_for_classifiers import make_problem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from strategies import n_examples
 
 import labelsure as ls
 
@@ -116,7 +117,7 @@ def distribution_of(name, rows):
     scale=st.sampled_from([1.0, 1e2, 1e4, 1e6]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=6)
+@n_examples(6)
 def test_every_labelset_is_possible(name, scale, seed):
     rng = np.random.default_rng(seed)
     rows = scale * rng.normal(size=(4, X.shape[1]))

@@ -6,7 +6,7 @@ import numpy as np
 import oracles_thresholds as naive
 import pytest
 import strategies
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -38,7 +38,6 @@ def as_rows(truths, n_labels):
     return np.array([[int(j in true) for j in range(n_labels)] for true in truths])
 
 
-@settings(deadline=None)
 @given(listed_scores(), st.data())
 def test_sparse_rows_against_loops(drawn, data):
     n_labels, rows, truths = drawn
@@ -52,7 +51,6 @@ def test_sparse_rows_against_loops(drawn, data):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_dense_and_sparse_rows_say_the_same(data):
     n_labels = data.draw(st.integers(1, 6))

@@ -3,9 +3,9 @@
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import KINDS, as_prefix_chain, batches, linear_chains
+from strategies import KINDS, as_prefix_chain, batches, linear_chains, n_examples
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
@@ -31,7 +31,7 @@ def losses(dist, P, metric, empty):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=8)
+@n_examples(8)
 def test_no_decision_is_further_below_the_best_than_its_gap(kind, engine, data):
     """Certain for all but Hamming from draws, whose bound is one of 95%: see below."""
     batch = data.draw(batches(kind, st.integers(1, 4), most=2))
@@ -48,11 +48,19 @@ def test_no_decision_is_further_below_the_best_than_its_gap(kind, engine, data):
         )
         dist = batch.dist.with_engine(engine="auto" if refused else engine, budget=budget)
         drawn = dist._members and (refused or engine in ("auto", "sampled"))
+        slack = 1e-7 if kind == "dense32" else ROUNDING  # sums of float32, as in `test_all_kinds`
         for metric in METRICS:
             lost, gaps = losses(dist, batch.P, metric, empty)
             assert (gaps >= 0).all()
             if not (metric == "hamming" and drawn):
-                assert (lost <= gaps + ROUNDING).all(), metric
+                assert (lost <= gaps + slack).all(), metric
+
+
+def test_marginals_of_float32_may_break_a_tie():
+    """P(y_0 = 1) is 0.5 + 1.5e-8: within the precision of the probabilities, not of the sums."""
+    P = np.array([[0.0, 0.1666666716337204, 0.5, 0.3333333432674408]], dtype=np.float32)
+    lost, gaps = losses(ls.DenseDistribution(P, normalise=True), P.astype(float), "hamming", 0.0)
+    assert (lost <= gaps + 1e-7).all()
 
 
 @pytest.mark.parametrize("linear", [True, False], ids=["linear", "any learner"])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import as_prefix_chain, linear_chains
+from strategies import as_prefix_chain, linear_chains, n_examples
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
@@ -37,7 +37,7 @@ def greedy_codes(chain):
     width=st.sampled_from([1, 2, 5, 200]),
     is_weighted=st.booleans(),
 )
-@settings(max_examples=40)
+@n_examples(40)
 def test_beams_find_likely_labelsets_and_bound_all_others(
     kind, seed, n_labels, n_chains, spread, width, is_weighted
 ):

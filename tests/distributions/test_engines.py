@@ -6,10 +6,10 @@ import numpy as np
 import oracles_engines as oracles
 import oracles_trellis
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import as_prefix_chain, linear_chains, summary_of
+from strategies import as_prefix_chain, linear_chains, n_examples, summary_of
 
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
@@ -167,7 +167,7 @@ def assert_all_enclosed(chains, stop, seed=0):
 
 @pytest.mark.parametrize("kind", LINEAR)
 @given(chain=chain_settings, stop=st.sampled_from(STOPS))
-@settings(max_examples=25)
+@n_examples(25)
 @pytest.mark.jit_only
 def test_every_interval_has_the_truth_in_it(kind, chain, stop):
     assert_all_enclosed(LINEAR[kind](linear_chains(*chain)), stop, chain[0])
@@ -211,7 +211,7 @@ def test_everything_else_at_sixteen_labels(n_labels):
     eps=st.floats(1e-6, 1.0),
     n_more=st.integers(0, 40),
 )
-@settings(max_examples=400)
+@n_examples(400)
 def test_certificate_of_any_part(seed, n_labels, spread, eps, n_more):
     """All with eps or more and some others seen: eps may be above or below the mass left."""
     rng = np.random.default_rng(seed)
@@ -633,7 +633,7 @@ def test_top_is_certain_under_auto():
 
 @pytest.mark.parametrize("engine", ["auto", "certified"])
 @given(chain=chain_settings, k=st.integers(1, 12), first_search=st.sampled_from([2, 20, 256]))
-@settings(max_examples=40)
+@n_examples(40)
 @pytest.mark.jit_only
 def test_the_most_probable_against_loops(engine, chain, k, first_search):
     """Probabilities are those of the labelsets listed, and `high` bounds what has that rank."""

@@ -6,10 +6,10 @@ import numpy as np
 import oracles
 import oracles_sparse
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_array, csr_array, dia_array
-from strategies import summary_of
+from strategies import n_examples, summary_of
 
 import labelsure as ls
 from labelsure.errors import InputError, TooLargeError
@@ -179,7 +179,7 @@ def plain(labelsets):
     return labelsets.toarray().tolist() if is_sparse(labelsets) else np.asarray(labelsets).tolist()
 
 
-@settings(max_examples=60)
+@n_examples(60)
 @given(small_batches(), st.sampled_from([0.0, 0.4, 1.0]), st.booleans())
 def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, tempered):
     dist, asked = batch

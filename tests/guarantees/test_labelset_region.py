@@ -5,10 +5,10 @@ import oracles
 import oracles_regions
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from strategies import KINDS, batches, linear_chains, many, predictions
+from strategies import KINDS, batches, linear_chains, many, n_examples, predictions
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
@@ -26,7 +26,7 @@ def meant(batch):
 
 @for_each_kind
 @given(st.data())
-@settings(max_examples=30)
+@n_examples(30)
 def test_labels_are_closed_as_loops_close_them(kind, data):
     batch = data.draw(batches(kind, least=1))
     Y = data.draw(predictions(batch))
@@ -48,7 +48,7 @@ def test_labels_are_closed_as_loops_close_them(kind, data):
 
 @for_each_kind
 @given(st.data())
-@settings(max_examples=30)
+@n_examples(30)
 def test_probable_labelsets_against_loops(kind, data):
     batch = data.draw(batches(kind, least=1))
     Y = data.draw(predictions(batch))

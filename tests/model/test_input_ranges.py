@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_for_classifiers import make_problem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.compose import ColumnTransformer
@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from strategies import n_examples
 
 import labelsure as ls
 from labelsure.model._input_ranges import N_FOLDS, InputRanges
@@ -48,7 +49,7 @@ numbers = hnp.arrays(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@n_examples(60)
 @given(values=numbers, is_sparse=st.booleans(), has_missing=st.booleans())
 def test_ranges_are_those_of_loops(values, is_sparse, has_missing):
     if has_missing and not is_sparse:
@@ -69,7 +70,7 @@ def test_ranges_are_those_of_loops(values, is_sparse, has_missing):
             assert said == (f"column {place}" if size > found.limit else None)
 
 
-@settings(deadline=None, max_examples=30)
+@n_examples(30)
 @given(seed=st.integers(0, 2**16), factor=st.sampled_from([1e-3, 7.0, -2.0]))
 def test_units_of_columns_do_not_matter(seed, factor):
     rng = np.random.default_rng(seed)

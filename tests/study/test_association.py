@@ -1,9 +1,10 @@
 import numpy as np
 import oracles_study as oracles
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from strategies import n_examples
 
 from labelsure.study.analyses import (
     difference,
@@ -107,7 +108,7 @@ def test_pearson_of_tiny_scores_does_not_underflow():
     assert found.value == pytest.approx(1)
 
 
-@settings(max_examples=20)
+@n_examples(20)
 @given(st.integers(2, 200), st.integers(0, 1000))
 def test_order_of_the_instances_does_not_matter(n, seed):
     rng = np.random.default_rng(seed)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
+from strategies import n_examples
 
 import labelsure as ls
 from labelsure.tables.datasets import read_label_file
@@ -120,7 +121,7 @@ def sparse_sets(draw):
     return n_rows, n_features, n_labels, rows
 
 
-@settings(deadline=None, max_examples=60)
+@n_examples(60)
 @given(sparse_sets())
 def test_what_was_written_is_read(drawn):
     n_rows, n_features, n_labels, rows = drawn
@@ -160,7 +161,7 @@ PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=100)
+@n_examples(100)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 @example("1:1\x00")
 @example("0,1 0:1" * 2)

@@ -14,9 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from strategies import n_examples
 
 import labelsure as ls
 from labelsure.tables import files
@@ -124,7 +125,7 @@ def test_files_have_some_chunks_that_processes_can_share(tmp_path):
 CELLS = st.text(st.sampled_from(list('a1,;"\n\r é')), max_size=5)
 
 
-@settings(max_examples=300)
+@n_examples(300)
 @given(st.text(st.sampled_from(list('ab,"\n\r é')), max_size=40), st.integers(1, 4))
 def test_rows_of_any_text_are_those_of_pythons_reader(tmp_path_factory, body, rows):
     """Also of text that no writer would write: quotes inside of values, line ends of all kinds."""
@@ -145,7 +146,7 @@ def test_rows_of_any_text_are_those_of_pythons_reader(tmp_path_factory, body, ro
 BODIES = st.text(st.sampled_from(list('ab,,"\n\r é')), max_size=120)
 
 
-@settings(max_examples=300)
+@n_examples(300)
 @given(BODIES, st.integers(1, 4), st.sampled_from([8, 20, 64]))
 def test_rows_and_bad_rows_do_not_depend_on_blocks(tmp_path_factory, body, rows, n_bytes):
     """Across blocks, in which rows are cut, and with rows that are longer than a block."""
@@ -186,7 +187,7 @@ def test_a_row_that_is_longer_than_a_block(tmp_path):
         chunks_of(path)
 
 
-@settings(max_examples=200)
+@n_examples(200)
 @given(
     st.lists(st.tuples(CELLS, CELLS), max_size=8),
     st.integers(1, 3),
