@@ -302,6 +302,9 @@ def test_names_index_and_rules_stay_with_a_distribution():
         ({"parents": 3}, "got int"),
         ({"parents": {"cat": ["dog", "poodle"], "x": "y", "y": "x"}}, "no cycle"),
         ({"parents": {"a": "b"}}, "'a'"),
+        ({"parents": {"poodle": "dgo"}}, "must relate some of the labels"),
+        ({"parents": nx.Graph([("dog", "poodle")])}, "directed graph"),
+        ({"exclusive": None}, "a list of groups of labels"),
         ({"parents": {"poodle": ["cat", "dog"]}, "exclusive": [["cat", "dog"]]}, "'poodle' never"),
     ],
 )

@@ -38,7 +38,7 @@ their `predict_proba`; where they were trained on scores, a lower one."""
 def as_distribution(
     source: object, X: FeaturesLike = None, *, kind: str | None = None, label_names: Names = None
 ) -> LabelsetDistribution:
-    """Wrap a fitted model and its instances, or predicted probabilities, as distributions.
+    """Distributions of a fitted model for its instances, or of predicted probabilities.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def as_distribution(
 
 
 def _unwrap(model: Estimator, X: FeaturesLike) -> tuple[Estimator, FeaturesLike]:
-    """Return what pipelines, searches and frozen estimators hold, and the instances it gets."""
+    """Model inside pipelines, searches and frozen estimators, and the instances that reach it."""
     while True:
         if is_search(model):
             check_is_fitted(model)
@@ -221,7 +221,7 @@ def _forest_votes(model: Estimator, X: FeaturesLike, label_names: Names) -> Labe
 
 
 def without_probabilities(model: Estimator, name: str = "`source`") -> InputError:
-    """Build the error for a model, function or network that has no `predict_proba`."""
+    """Error for a model, function or network without `predict_proba`."""
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
     kind = getattr(learner, "__name__", type(learner).__name__)
     if isinstance(model, ClassifierChain):

@@ -58,7 +58,7 @@ MAX_SEED = np.iinfo(np.int32).max
 
 
 def check_learner(estimator: Estimator) -> Estimator:
-    """Return the base learner to clone: logistic regression for None."""
+    """Base learner to clone: logistic regression for None. Raises InputError for anything unfit."""
     if estimator is None:
         return LogisticRegression(max_iter=MAX_ITERATIONS)
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
@@ -98,7 +98,7 @@ def is_search(model: Estimator) -> bool:
 
 
 def append_labels(X: Features, labels: Labelsets) -> Features:
-    """Return X with labels as further columns; sparse stays sparse."""
+    """X with labels as further columns; sparse stays sparse."""
     if labels.shape[1] == 0:
         return X
     if sp.issparse(X):
@@ -116,7 +116,7 @@ def fit_learners(
     generator: np.random.RandomState,
     n_jobs: int | None,
 ) -> tuple[list[Estimator], LinearWeights | None]:
-    """Return a fitted learner of the label at each position, and their weights if all are linear.
+    """Fitted learner of the label at each position, and their weights if all are linear.
 
     Its features are X and the labels at the positions of its parents. These are true labels, so
     that the learners do not wait for each other. The learners do not depend on `n_jobs`.
@@ -158,7 +158,7 @@ def fit_clone(
     sample_weight: Floats | None,
     seed: int,
 ) -> Estimator:
-    """Return a clone of the learner, fitted; its random states that are not set get a seed."""
+    """Fitted clone of the learner; its random states that are not set get a seed."""
     learner = clone(estimator)
     unset = [
         name
@@ -177,7 +177,7 @@ def fit_clone(
 def fit_smoothed_prior(
     y: Labelsets, n_features: int, sample_weight: Floats | None
 ) -> DummyClassifier:
-    """Return a learner that gives (n1 + 1) / (N + 2) to every instance.
+    """Learner that gives (n1 + 1) / (N + 2) to every instance (Laplace smoothing).
 
     For labels that have one value in training. It is scikit-learn's own constant learner, fitted to
     one row of each class with the smoothed counts as weights, so that a saved model needs no
@@ -211,12 +211,12 @@ def name_missing_classes(
 
 
 def positive_probability(learner: Estimator, features: Features) -> Floats:
-    """Return P(label = 1) by the learner's own `predict_proba`, (n,)."""
+    """P(label = 1) by the learner's own `predict_proba`, (n,)."""
     return read_positive_column(learner.predict_proba(features), learner.classes_)
 
 
 def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Floats:
-    """Return the column that belongs to the class 1; a class that never occurred has none."""
+    """Column of the class 1, (n,); zeros where the learner never saw it."""
     known = list(classes)
     if not all(value in (0, 1) for value in known):
         raise InputError(
@@ -233,7 +233,7 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
 
 
 def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label: int) -> list[int]:
-    """Return the classes of two columns that sum to one, where the learner reports one class.
+    """Classes of two columns that sum to one, where the learner reports one class.
 
     Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
     columns P(y = 1) and a remainder. CatBoost's MultiLogloss reports the number of its only label,
@@ -250,7 +250,7 @@ def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label
 
 
 def find_weight_argument(estimator: Estimator) -> str | None:
-    """Return the argument of `fit` that takes sample weights; None where there is none.
+    """Argument of `fit` that takes sample weights; None where there is none.
 
     A pipeline hands them to its last step, or where metadata routing says.
     """
@@ -287,7 +287,7 @@ intercept (L,). A tuple of arrays, because fitted models are saved with it."""
 def _predict_next(
     learners: Sequence[Any], X: Features, position: int, rows: Indices, prefixes: Labelsets
 ) -> Floats:
-    """Return P(label at a position = 1) of pairs of an instance and its labels before it."""
+    """P(label at a position = 1) for pairs of an instance and its earlier labels."""
     features = append_labels(X[rows], prefixes)
     return clip_certain(positive_probability(learners[position], features))
 
@@ -295,7 +295,7 @@ def _predict_next(
 def read_linear_weights(
     learners: Sequence[object], X: Features, Y: Labelsets, parents: Iterable[Sequence[int]]
 ) -> LinearWeights | None:
-    """Return the weights of learners that are all linear, None for any other.
+    """Weights of learners that are all linear; None if one is not.
 
     Y holds the label at each position, and the parents of each position. Some rows, spread over
     all of them, show whether the linear form gives the learner's probabilities.
@@ -316,7 +316,7 @@ def read_linear_weights(
 
 
 def multiply_features(linear: LinearWeights, X: Features) -> Floats:
-    """Return each label's logit where no other label is set, (n, L)."""
+    """Logit of each label where no other label is set, (n, L)."""
     of_features, _, intercepts = linear
     return np.asarray(X @ of_features.T) + intercepts
 
@@ -327,7 +327,7 @@ def expand_chain(
     linear: LinearWeights | None,
     X: Features,
 ) -> LinearChain | PrefixChain:
-    """Return a chain in the form that its learners allow."""
+    """Linear chain where all learners are linear, otherwise one that calls them for each prefix."""
     if linear is None:
         return PrefixChain(order, partial(_predict_next, learners, X), X.shape[0])
     base = multiply_features(linear, X)
@@ -342,18 +342,18 @@ class LinearForm:
     intercept: float
 
     def logits(self, features: Features) -> Floats:
-        """Return the linear form of each row, (n,)."""
+        """Linear form of each row, (n,)."""
         return np.asarray(features @ self.weights) + self.intercept
 
     def after(self, scale: Floats | float, shift: Floats | float) -> LinearForm:
-        """Return the form in terms of z where the features are ``z * scale + shift``."""
+        """Form in terms of z where the features are ``z * scale + shift``."""
         return LinearForm(
             self.weights * scale, float(self.intercept + (self.weights * shift).sum())
         )
 
 
 def read_linear_form(learner: Estimator, probes: Features) -> LinearForm | None:
-    """Return the learner's linear form, None if it has none or its probabilities differ from it."""
+    """Linear form of a learner; None if it has none or its probabilities differ from it."""
     form = _read_form(learner)
     if form is None or form.weights.shape != (probes.shape[1],):
         return None
@@ -363,7 +363,7 @@ def read_linear_form(learner: Estimator, probes: Features) -> LinearForm | None:
 
 
 def _read_form(learner: Estimator) -> LinearForm | None:
-    """Return the linear form by a learner's attributes; None where there is none."""
+    """Linear form by a learner's attributes; None where there is none."""
     if isinstance(learner, Pipeline):
         form = _read_form(learner[-1])
         for step in reversed(learner[:-1]):
@@ -381,7 +381,7 @@ def _read_form(learner: Estimator) -> LinearForm | None:
 
 
 def _read_affine(step: Any) -> tuple[Floats | float, Floats | float] | None:
-    """Return scale and shift of a transformer that maps each column by z * scale + shift."""
+    """Scale and shift of a transformer that maps each column by z * scale + shift."""
     if step in (None, "passthrough"):
         return 1.0, 0.0
     if type(step) is StandardScaler:

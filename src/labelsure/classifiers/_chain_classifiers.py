@@ -107,7 +107,6 @@ class BinaryRelevance(LabelsetClassifier):
         )
 
     def _distribution_of_checked(self, X: Features) -> IndependentLabels:
-        """Return P(Y|x) of each row of features that are checked already."""
         if self._linear_weights is None:
             p = [positive_probability(learner, X) for learner in self.estimators_]
             logits = logit(clip_certain(np.column_stack(p)))
@@ -206,7 +205,6 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         return expand_chain(self.order_, self.estimators_, self._linear_weights, X)
 
     def _distribution_of_checked(self, X: Features) -> ChainMixture:
-        """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
 
@@ -291,7 +289,6 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
             )
 
     def _distribution_of_checked(self, X: Features) -> ChainMixture:
-        """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
 
 
@@ -318,7 +315,7 @@ def _fit_chain(
 def _bootstrap(
     generator: np.random.RandomState, n_rows: int, sample_weight: Floats | None, learner: Estimator
 ) -> tuple[Indices, Floats | None]:
-    """Draw rows with replacement: each once with its count as weight, or as often as drawn.
+    """Bootstrap sample: each drawn row once with its count as weight, or as often as drawn.
 
     Fewer rows are faster to fit on. A pipeline's first steps would not see the weights, so its
     rows are repeated.
@@ -349,12 +346,12 @@ N_PARENTS = {0: 0, 1: 2, 2: 3}
 
 
 def choose_width(n_labels: int) -> int:
-    """Return the side of the square that the labels fill, at most 12."""
+    """Side of the square that the labels fill, at most 12."""
     return min(max(1, math.isqrt(n_labels)), MAX_CHOSEN_WIDTH)
 
 
 def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
-    """Return the parents of each position of a grid that is filled row by row.
+    """Parents of each position of a grid that is filled row by row.
 
     Examples
     --------
@@ -374,7 +371,7 @@ def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
 
 
 def mutual_information(Y: Labelsets, sample_weight: Floats | None = None) -> Floats:
-    """Return the mutual information of every pair of labels in nats, (L, L)."""
+    """Mutual information of every pair of labels in nats, (L, L)."""
     weights = np.ones(len(Y)) if sample_weight is None else sample_weight
     ones = Y.astype(np.float64)
     both = (ones * weights[:, np.newaxis]).T @ ones / weights.sum()
@@ -396,7 +393,7 @@ def _cell_information(joint: Floats, apart: Floats) -> Floats:
 
 
 def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
-    """Return the label at each position: the one that shares most information with its parents."""
+    """Label at each position, (L,): the one that shares most information with its parents."""
     order = [corner]
     unused = [label for label in range(len(information)) if label != corner]
     for positions in parents[1:]:
@@ -510,7 +507,6 @@ class ClassifierTrellis(LabelsetClassifier):
         return place_by_information(mutual_information(Y, weights), self.parents_, corner)
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
-        """Return P(Y|x) of each row of features that are checked already."""
         linear = self._linear_weights
         base = None if linear is None else multiply_features(linear, X)
         stack = sp.vstack if sp.issparse(X) else np.vstack

@@ -19,7 +19,7 @@ MIN_SAMPLES = 4  # two to train on and two to compare with
 
 
 def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) -> LabelsetsLike:
-    """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame."""
+    """Zeros and ones in the form that estimators are fitted with: vector, matrix or DataFrame."""
     numbers = truth.labelsets.astype(np.int64)
     if truth.is_vector:
         return numbers[:, 0]
@@ -33,7 +33,7 @@ def shape_for_estimator(truth: Targets, X: FeaturesLike, *, with_names: bool) ->
 def read_instances(
     X: FeaturesLike, y: LabelsetsLike, estimator: Estimator
 ) -> tuple[object, Targets]:
-    """Return X so that rows can be taken from it, and the labels read."""
+    """X in a form of which rows can be taken, and the targets."""
     check_consistent_length(X, y)
     if count_rows(X) < MIN_SAMPLES:
         raise InputError(
@@ -69,7 +69,7 @@ def lists_labels(estimator: Estimator, X: FeaturesLike) -> bool:
 
 
 def innermost(model: Estimator) -> Estimator:
-    """Return the model that a frozen one, a search or a pipeline ends in."""
+    """Model that a frozen one, a search or a pipeline ends in."""
     if isinstance(model, Pipeline):
         return innermost(model.steps[-1][1])
     if is_search(model):
@@ -86,13 +86,13 @@ def first_step(model: Estimator) -> Estimator:
 
 
 def known_label_names(model: Estimator) -> LabelNames:
-    """Return the label names of a fitted model that has some, None for others."""
+    """Label names of a fitted model; None where it has none."""
     names: LabelNames = getattr(innermost(model), "label_names_", None)
     return names
 
 
 def is_prefit(estimator: Estimator) -> bool:
-    """Return whether nothing is trained here: the model is frozen, or X holds probabilities."""
+    """Whether nothing is trained here: the model is frozen, or X holds probabilities."""
     return isinstance(estimator, FrozenEstimator) or isinstance(
         innermost(estimator), PrecomputedProbabilities
     )

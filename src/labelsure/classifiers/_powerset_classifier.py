@@ -106,7 +106,6 @@ class LabelPowerset(LabelsetClassifier):
         self.share_ = share
 
     def _distribution_of_checked(self, X: Features) -> SmoothedTable:
-        """Return P(Y|x) of each row of features that are checked already."""
         table, rest = _predict(self.estimator_, self.labelsets_, self.floor_, X, self.label_names_)
         return SmoothedTable(table, rest, self.share_)
 
@@ -114,7 +113,7 @@ class LabelPowerset(LabelsetClassifier):
 def _fit_classes(
     learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
 ) -> tuple[Labelsets, Estimator]:
-    """Return the labelsets that occur, and a learner whose classes they are."""
+    """Labelsets that occur, and a learner whose classes they are."""
     _, first, classes = np.unique(code_keys(Y), return_index=True, return_inverse=True)
     if len(first) == 1:
         prior = DummyClassifier(strategy="prior")
@@ -133,7 +132,7 @@ def _predict(
     X: Features,
     label_names: LabelNames = None,
 ) -> tuple[LabelsetTable, IndependentLabels]:
-    """Return the probabilities of the classes, and independent labels with their marginals."""
+    """Probabilities of the classes, and independent labels with their marginals."""
     shares = np.asarray(learner.predict_proba(X), dtype=np.float64)
     labelsets = labelsets[np.asarray(learner.classes_)]
     instance = np.repeat(np.arange(len(shares)), shares.shape[1])
@@ -152,7 +151,7 @@ def _choose_share(
     seed: int,
     n_jobs: int | None,
 ) -> float:
-    """Return the share under which labelsets of instances held out are most likely."""
+    """Share of independent labels with the highest held-out likelihood."""
     if len(Y) < 2 * N_FOLDS:
         return 1 / (len(Y) + 1)
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(Y))
@@ -173,7 +172,7 @@ def _judge_fold(
     train: Indices,
     others: Indices,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return how likely labelsets held out are by the classes and by independent labels."""
+    """Held-out probabilities by the classes and by independent labels, and weights, each (m,)."""
     weights = None if sample_weight is None else sample_weight[train]
     labelsets, fitted = _fit_classes(learner, X[train], Y[train], weights, seed)
     parts = _predict(fitted, labelsets, _floor(Y[train], weights), X[others])
@@ -183,7 +182,7 @@ def _judge_fold(
 
 
 def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:
-    """Return the share of the second under which the mean log of their mixture is highest.
+    """Share of the second component with the highest likelihood of the mixture.
 
     Examples
     --------

@@ -206,12 +206,12 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return tabulate_scores(X, label_names, self.kind, "X", self.floor)
 
     def label_names_of(self, X: FeaturesLike) -> LabelNames:
-        """Return the names that X or the parameters give to the columns of X; None for none."""
+        """Names that X or the parameters give to the columns of X; None for none."""
         names = self._names_of_columns(self._tabulate(X, self.label_names))
         return read_names(self.label_names) if names is None else names
 
     def _names_of_columns(self, X: FeaturesLike) -> LabelNames:
-        """Return the labels that a DataFrame names, None where columns go by position."""
+        """Labels that a DataFrame names; None where columns go by position."""
         names = names_in(X) if self.kind in SCALES or _has_answers(X) else None
         return None if names is None else tuple(name for name in names if name != ANSWERS)
 

@@ -77,7 +77,7 @@ def wrap_probabilities(
     floor: float | None = None,
     unknown: str = "drop",
 ) -> LabelsetDistribution:
-    """Return predicted probabilities as distributions; warn where they look like something else."""
+    """Distributions of predicted probabilities. Warns where these look like something else."""
     if isinstance(source, LabelsetDistribution):
         return source
     read_choice(kind, "kind", KINDS)
@@ -108,7 +108,7 @@ def wrap_probabilities(
 def tabulate_scores(
     source: Any, label_names: Names, kind: str, name: str, floor: float | None = None
 ) -> Any:
-    """Return scores by label as a table, absent labels at the floor; anything else as it is."""
+    """Scores by label as a table, absent labels at the floor; anything else as it is."""
     read_choice(kind, "kind", KINDS)
     if kind not in SCALES or not are_scores(source):
         return source
@@ -127,7 +127,7 @@ def _exponentiate(logs: object, name: str) -> Floats:
 
 
 def _split_by_label(source: Any, name: str, *, by_model: bool = False) -> Array | list[Array]:
-    """Return the probabilities of each label's classes, (n, k) each; or one array as it is.
+    """Probabilities of each label's classes, (n, k) each; or one array as it is.
 
     A list of arrays has one for each label, and an (n, L, k) array has them side by side.
     """
@@ -139,7 +139,7 @@ def _split_by_label(source: Any, name: str, *, by_model: bool = False) -> Array 
 
 
 def _read_marginals(parts: Array | list[Array], name: str, model: Estimator = None) -> Array:
-    """Return P(y_j = 1), (n, L), of an array of them or of each label's classes."""
+    """P(y_j = 1), (n, L), of an array of them or of each label's classes."""
     if not isinstance(parts, list):
         return check_unit_interval(parts, name)
     classes, found = _classes_of_labels(model, len(parts)), []
@@ -160,7 +160,7 @@ def _read_marginals(parts: Array | list[Array], name: str, model: Estimator = No
 def wrap_model_probabilities(
     model: Estimator, X: FeaturesLike, label_names: Names = None
 ) -> IndependentLabels:
-    """Return independent labels with the marginals that a model's `predict_proba` gives."""
+    """Independent labels with the marginals of a model's `predict_proba`."""
     probabilities, name = model.predict_proba(X), "predict_proba(X)"
     label_names = None if label_names is None else tuple(label_names)
     own = names_in(probabilities)  # which may be classes of one label
@@ -181,7 +181,7 @@ def wrap_model_probabilities(
 
 
 def _predict_some(model: Estimator, X: FeaturesLike) -> Array | None:
-    """Return what `predict` says of the first rows; None where it cannot be asked."""
+    """Output of `predict` for the first rows; None where it fails."""
     try:
         predicted = model.predict(take_rows(X, np.arange(min(count_rows(X), N_COMPARED))))
     except Exception:  # it has none, or rows of X are no instances for this model
@@ -212,7 +212,7 @@ def _check_agrees_with_predict(
 
 
 def _classes_of_labels(model: Estimator, n_labels: int) -> Sequence[Any]:
-    """Return the classes of each label: 0 and 1 where the model does not report them."""
+    """Classes of each label: 0 and 1 where the model does not report them."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         return [[0, 1]] * n_labels
@@ -228,7 +228,7 @@ def _classes_of_labels(model: Estimator, n_labels: int) -> Sequence[Any]:
 def _columns_are_classes(
     model: Estimator, probabilities: NDArray[np.generic], predicted: NDArray[np.generic] | None
 ) -> bool:
-    """Return whether the columns are the two classes of a vector, not labels.
+    """Whether the columns are the two classes of a vector, not labels.
 
     What the model reports as `classes_` does not tell: for labels some report their numbers, others
     0 and 1. What it predicts does: one value for each instance, or one for each label.
@@ -260,7 +260,7 @@ def _columns_are_classes(
 
 
 def fitted_on_vector(model: Estimator, n_classes: int) -> InputError:
-    """Build the error for a model of classes of which each instance has one."""
+    """Error for a multiclass model, which was fitted on a vector."""
     return InputError(
         f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "
         f"vector of {n_classes} classes. Fit it on `Y` of zeros and ones of shape (n_samples, "
@@ -269,7 +269,7 @@ def fitted_on_vector(model: Estimator, n_classes: int) -> InputError:
 
 
 def read_array(source: Any, name: str) -> Array:
-    """Return an array of floats; refuse sparse ones, label names and rows of different lengths."""
+    """Array of floats. Raises InputError for sparse ones, label names and ragged rows."""
     refuse_dicts(source, name)
     for row, entry in enumerate(source if isinstance(source, (list, tuple)) else ()):
         if lists_names(entry):

@@ -52,18 +52,18 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     @abstractmethod
     def _distribution_of_checked(self, X: Features) -> LabelsetDistribution:
-        """Return P(Y|x) of each row of features that are checked already."""
+        """P(Y|x) of each row of checked features."""
 
     def _wrapped_estimator(self) -> Estimator:
-        """Return the estimator that gets X; where it is None, X may be sparse but not have NaN."""
+        """Estimator that gets X; where it is None, X may be sparse but not have NaN."""
         return None
 
     def _decide(self, dist: LabelsetDistribution) -> Labelsets:
-        """Return the labelset to predict for each instance: the most probable one."""
+        """Predicted labelset of each instance, (n, L): the most probable one."""
         return dist.mode()
 
     def _check_training_data(self, X: FeaturesLike, y: LabelsetsLike) -> tuple[Features, Labelsets]:
-        """Return X and y as arrays, and keep what later calls need to know about them."""
+        """X and y as arrays. Sets classes, label names and their number."""
         refuse_masked(X, "X")
         checked = validate_data(self, as_table(X), **self._requirements())
         truth = read_truth(y, X)
@@ -73,7 +73,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return checked, truth.labelsets
 
     def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance.
+        """P(Y|x) of each instance.
 
         Parameters
         ----------
@@ -87,13 +87,13 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return self._distribution_of_any(checked)._with_index(index_of(X))
 
     def _distribution_of_any(self, X: Features) -> LabelsetDistribution:
-        """Return P(Y|x) of checked rows, also of none, which no base learner predicts."""
+        """P(Y|x) of checked rows, also of none, which no base learner predicts."""
         if X.shape[0]:
             return self._distribution_of_checked(X)
         return self._distribution_of_checked(np.zeros((1, X.shape[1])))[:0]
 
     def predict(self, X: FeaturesLike) -> Array:
-        """Return the predicted labelset of each instance.
+        """Predicted labelset of each instance.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return self.classes_[decisions[:, 0]]
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """Return the marginals of the distribution, P(y_j = 1).
+        """Marginals of the distribution, P(y_j = 1).
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
-        """Return the share of instances whose labelset is predicted exactly.
+        """Mean exact match: the share of instances whose labelset is predicted exactly.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return weighted_mean(is_right, sample_weight, dist)
 
     def _requirements(self) -> dict[str, object]:
-        """Return how scikit-learn should validate X.
+        """Arguments of scikit-learn's `validate_data` for X.
 
         One type and layout of arrays, so that every route and every source of the same numbers
         gives the same answer to the last bit.
@@ -239,7 +239,7 @@ class LabelsetClassifier(LabelsetPredictor):
         return True
 
     def _wrapped_estimator(self) -> Estimator:
-        """Return the base learner; None stands for logistic regression."""
+        """Base learner; None stands for logistic regression."""
         return self.estimator
 
 
@@ -268,13 +268,13 @@ class Targets:
 
 
 def index_of_batch(X: FeaturesLike, y: LabelsetsLike) -> Any:
-    """Return the index of X, or that of y where X has none."""
+    """Index of X, or that of y where X has none."""
     index = index_of(X)
     return index_of(y) if index is None else index
 
 
 def order_like(y: LabelsetsLike, X: FeaturesLike) -> LabelsetsLike:
-    """Return y as a table or an array, with its rows in the order of X where both have an index."""
+    """Table or array y with its rows in the order of X where both have an index."""
     order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
     y = as_table(y)
     if hasattr(y, "__array__") and not hasattr(y, "index"):
@@ -298,7 +298,7 @@ def read_truth(
     frozen: bool = False,
     sparse: bool = False,
 ) -> Targets:
-    """Return the truth of instances with its rows in the order of X."""
+    """Targets with their rows in the order of X."""
     refuse_masked(X, "X")
     refuse_masked(y, "y")
     if y is None:
@@ -330,7 +330,7 @@ def read_truth(
 def align_truth(
     classes: Classes, y: LabelsetsLike, dist: LabelsetDistribution, name: str = "y"
 ) -> Labelsets:
-    """Return the truth of new instances, (n, L), in the order of their labels and rows."""
+    """True labelsets of new instances, (n, L), in the order of their labels and rows."""
     if isinstance(classes, list):
         return dist._align_truth(y, name)
     rows = read_classes(y, classes, name)
@@ -340,7 +340,7 @@ def align_truth(
 
 
 def read_classes(y: LabelsetsLike, classes: NDArray[np.generic], name: str) -> Labelsets:
-    """Return a vector of a model's two classes as labelsets of one label; refuse others."""
+    """Vector of a model's two classes as (n, 1) labelsets. Raises InputError for other classes."""
     import pandas as pd
 
     values = np.asarray(as_table(y))
@@ -357,14 +357,14 @@ def read_classes(y: LabelsetsLike, classes: NDArray[np.generic], name: str) -> L
 
 
 def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -> float:
-    """Return the mean over instances, whose weights are checked and aligned."""
+    """Weighted mean over instances, by checked and aligned weights."""
     if sample_weight is None:
         return float(np.mean(values))
     return float(np.average(values, weights=check_weights(sample_weight, len(dist), dist.index)))
 
 
 def _classes_of_labelsets(dtype: Any, n_labels: int, sparse: bool = False) -> list[Array]:
-    """Return [0, 1] for each label; one entry for all where they are very many."""
+    """[0, 1] for each label; one entry for all where they are very many."""
     n_entries = 1 if sparse and n_labels > MAX_WRITTEN_NAMES else n_labels
     return [np.array([0, 1], dtype=dtype)] * n_entries
 

@@ -224,8 +224,8 @@ def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
         for which, name in (("child", child), ("parent", parent)):
             if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool) or name == "":
                 raise InputError(
-                    f"`parents` must name a {which} in each row, got {name!r}. Leave out rows of "
-                    "labels without parents."
+                    f"`parents` must name a {which} in each row, got {name!r}. Write names as "
+                    "text or whole numbers, and leave out rows of labels without parents."
                 )
         by_child.setdefault(str(child), {})[str(parent)] = None
     try:
@@ -244,6 +244,8 @@ def _read_pairs(parents: Any) -> Iterable[tuple[Any, Any]]:
         lists = ((c, some if _is_list(some) else [some]) for c, some in parents.items())
         return [(child, parent) for child, some in lists for parent in some]
     if hasattr(parents, "edges"):
+        if not getattr(parents, "is_directed", lambda: True)():
+            raise InputError("`parents` must be a directed graph, from parent to child.")
         edges = parents.edges() if callable(parents.edges) else parents.edges
         return [(edge[1], edge[0]) for edge in edges]
     if isinstance(parents, (str, os.PathLike)):

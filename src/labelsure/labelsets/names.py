@@ -105,7 +105,7 @@ class NamedLabelsets:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the labelsets as a dense array."""
+        """Dense array of the labelsets."""
         dense = self.labelsets.toarray() if is_sparse(self.labelsets) else self.labelsets  # type: ignore[attr-defined]
         return np.array(dense, dtype=dtype, copy=copy)
 
@@ -114,7 +114,7 @@ class NamedLabelsets:
         return f"{type(self).__name__}(n_samples={n_samples}, n_labels={n_labels})"
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Return the labelsets of some rows: an index, a slice, indices or a mask."""
+        """Labelsets of some rows: an index, a slice, indices or a mask."""
         return take_rows(self, rows)
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:

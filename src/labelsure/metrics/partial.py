@@ -92,7 +92,7 @@ class PartialLabelsets:
         return f"{type(self).__name__}(n_samples={len(self)}, n_labels={self.n_labels})"
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Return the answers of some rows: an index, a slice, indices or a mask."""
+        """Answers of some rows: an index, a slice, indices or a mask."""
         return take_rows(self, rows)
 
     @property
@@ -161,7 +161,7 @@ class PartialLabelsets:
         return ((self.values == self.align(Y_true)) | self.is_open).all(axis=1)
 
     def counts(self, Y_true: LabelsetsLike) -> Counts:
-        """Return (tp, fp, fn, tn) of the decided labels, each (n,); open ones are in none.
+        """(tp, fp, fn, tn) of the decided labels, each (n,); open ones are in none.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class PartialLabelsets:
         return tp, fp, fn, tn
 
     def accuracy(self, Y_true: LabelsetsLike, metric: MetricLike, *, empty: float = 1.0) -> Floats:
-        """Return the accuracy of the decided labels alone, (n,); NaN where all labels are open.
+        """Accuracy of the decided labels alone, (n,); NaN where all labels are open.
 
         Parameters
         ----------

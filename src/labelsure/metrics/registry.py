@@ -254,7 +254,7 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
 def accuracy(
     Y_true: ArrayLike, Y_pred: LabelsetsLike, metric: MetricLike, *, empty: float = 1.0
 ) -> Floats:
-    """Compute the accuracy of each prediction against its truth.
+    """Accuracy of each prediction against its truth, (n,).
 
     Parameters
     ----------

@@ -1,14 +1,13 @@
 """Recalibration: distributions that are fitted to labelled rows, and kept if a gate lets them pass.
 
-One module each: the gate, the base class, five recalibrations, and the classifier that fits one to
-out-of-fold predictions of any model. Formulas: `docs/understand/mathematics.md`, "Temperature and
-label-wise calibration".
+One module each: the base class with its gate, five recalibrations, and the classifier that fits
+one to out-of-fold predictions of any model. Formulas: `docs/understand/mathematics.md`,
+"Temperature and label-wise calibration".
 """
 
-from labelsure.classifiers.recalibration._base import Part, Recalibration
+from labelsure.classifiers.recalibration._base import Part, Recalibration, mean_interval
 from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.classifiers.recalibration._dependence import ChainDependence
-from labelsure.classifiers.recalibration._gate import mean_interval
 from labelsure.classifiers.recalibration._labelwise import LabelwiseCalibration
 from labelsure.classifiers.recalibration._recalibrated_classifier import (
     RecalibratedClassifier,

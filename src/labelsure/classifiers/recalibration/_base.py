@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.special import stdtrit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask, Parameters
-from labelsure.classifiers.recalibration._gate import N_FOLDS, mean_interval, passes
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.counts import stack_rows
@@ -23,6 +23,10 @@ RecalibrationLike: TypeAlias = "Recalibration | str | None"
 """A recalibration, the name of one, or none."""
 
 
+N_FOLDS = 5
+LEVEL = 0.95
+
+
 class Part(NamedTuple):
     """A batch of distributions, the truth of its instances, and their weights if they have some."""
 
@@ -31,19 +35,19 @@ class Part(NamedTuple):
     weights: Floats | None = None
 
     def take(self, rows: Mask) -> Part:
-        """Return some of the instances."""
+        """Part with some of the instances."""
         if rows.all():
             return self
         weights = None if self.weights is None else self.weights[rows]
         return Part(self.dist[rows], self.truth[rows], weights)
 
     def log_prob(self) -> Floats:
-        """Return the log-probability of the truth."""
+        """Log-probability of the truth, (n,)."""
         return self.dist.log_prob(self.truth)
 
 
 def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
-    """Return the truth of all instances, one part after the other, and their weights."""
+    """True labelsets of all parts, one after the other, and their weights."""
     weights = [part.weights for part in parts if part.weights is not None]
     truth = stack_rows([part.truth for part in parts])
     return truth, np.concatenate(weights) if weights else None
@@ -127,7 +131,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         for name, value in zip(self._fitted, self._fit_parameters(parts), strict=True):
             setattr(self, name, value)
         self._measure_gain(parts)
-        self.is_kept_, self.reason_ = not self.gate or passes(self.gain_low_), ""
+        self.is_kept_, self.reason_ = not self.gate or self.gain_low_ > 0, ""
         self._warn_of_parameters()
 
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
@@ -158,7 +162,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             yield self._apply(part.dist, self._fit_parameters(known[:i] + known[i + 1 :]))
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return recalibrated distributions; unchanged ones if the recalibration was not kept.
+        """Recalibrated distributions; unchanged ones if the recalibration was not kept.
 
         Parameters
         ----------
@@ -182,22 +186,22 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _fit_parameters(self, parts: list[Part]) -> tuple[object, ...]:
-        """Return the parameters with the highest likelihood of some labelled rows."""
+        """Maximum-likelihood parameters for some labelled rows."""
 
     @abstractmethod
     def _apply(self, dist: LabelsetDistribution, parameters: Parameters) -> LabelsetDistribution:
-        """Return recalibrated distributions."""
+        """Recalibrated distributions."""
 
     def _log_prob(self, part: Part, parameters: Parameters) -> Floats:
-        """Return the recalibrated log-probability of the truth."""
+        """Recalibrated log-probability of the truth, (n,)."""
         return self._apply(part.dist, parameters).log_prob(part.truth)
 
     def _plain_log_prob(self, part: Part) -> Floats:
-        """Return log P(truth) before recalibration; rows with -inf are left out."""
+        """Log P(truth) before recalibration, (n,); rows with -inf are left out."""
         return part.log_prob()
 
     def _usable(self, part: Part) -> Part:
-        """Return the instances whose truth is possible and whose weight is not 0."""
+        """Part with the instances whose truth is possible and whose weight is not 0."""
         usable = np.isfinite(self._plain_log_prob(part))
         return part.take(usable if part.weights is None else usable & (part.weights > 0))
 
@@ -242,7 +246,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.gain_, self.gain_low_, self.gain_high_ = found
 
     def _describe_parameters(self) -> str:
-        """Return the parameters in words, for `str`."""
+        """Parameters in words, for `str`."""
         return ""
 
     def __str__(self) -> str:
@@ -260,7 +264,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def _weigh(parts: list[Part], sample_weights: Sequence[object]) -> list[Part]:
-    """Return the parts with their weights, without instances that have none."""
+    """Parts with their weights, without instances of weight 0."""
     checked = []
     for part, given in zip(parts, sample_weights, strict=True):
         weights = check_weights(given, len(part.dist), part.dist.index)
@@ -269,7 +273,7 @@ def _weigh(parts: list[Part], sample_weights: Sequence[object]) -> list[Part]:
 
 
 def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
-    """Return the names and the number of the labels, which all batches must share."""
+    """Names and number of the labels. Raises InputError where batches differ."""
     if not parts:
         raise InputError("`dists` must hold at least one batch of distributions, got none.")
     first = parts[0].dist
@@ -282,3 +286,21 @@ def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
             "the first batch",
         )
     return first.label_names, first.n_labels
+
+
+def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
+    """Mean and the ends of its 95% interval, by Student's t.
+
+    Examples
+    --------
+    >>> mean_interval(np.array([1.0, 2.0, 3.0, 4.0]))
+    (2.5, 0.445..., 4.554...)
+    """
+    mean = float(np.average(values, weights=weights))
+    if weights is None:
+        error = float(values.std(ddof=1)) / len(values) ** 0.5
+    else:
+        squares = float(((weights * (values - mean)) ** 2).sum()) * len(values) / (len(values) - 1)
+        error = squares**0.5 / float(weights.sum())
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * error
+    return mean, mean - half, mean + half

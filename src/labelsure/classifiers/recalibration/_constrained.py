@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Parameters
-from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
+from labelsure.classifiers.recalibration._base import N_FOLDS, Part, Recalibration, join_truth
 from labelsure.classifiers.recalibration._dependence import fit_links
-from labelsure.classifiers.recalibration._gate import N_FOLDS
 from labelsure.classifiers.recalibration._labelwise import fit_curves, read_logits
 from labelsure.classifiers.recalibration._temperature import TemperatureScaling
 from labelsure.classifiers.recalibration._votes import VoteSmoothing

@@ -154,5 +154,5 @@ def _minimise(logits: Floats, loss: Loss, centre: Floats, penalties: Floats) -> 
 
 
 def read_logits(dist: LabelsetDistribution) -> Floats:
-    """Return the logits of the marginals, (n, L), finite."""
+    """Logits of the marginals, (n, L), finite."""
     return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)

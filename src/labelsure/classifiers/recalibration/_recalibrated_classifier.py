@@ -69,7 +69,7 @@ def fit_recalibration(
 
 
 def _choose_recalibration(dist: LabelsetDistribution) -> Recalibration | None:
-    """Return the recalibration that "auto" fits to such distributions."""
+    """Recalibration that "auto" fits to such distributions; None for none."""
     if dist._votes is not None:
         return VoteSmoothing()
     if dist._is_independent and not dist.sparse_rows:
@@ -213,7 +213,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return the recalibrated P(Y given x) of each instance.
+        """Recalibrated P(Y|x) of each instance.
 
         Parameters
         ----------
@@ -230,12 +230,12 @@ class RecalibratedClassifier(LabelsetPredictor):
         return self._distribution_of_checked(X)._with_index(index_of(X))
 
     def _distribution_of_checked(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Return P(Y|x); the model checks the instances."""
+        """Recalibrated P(Y|x); the model checks the instances."""
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
     def _model(self) -> Estimator:
-        """Return the model; a learner for one label is fitted to each of them."""
+        """Model to fit; a learner for one label is put into binary relevance."""
         if self.estimator is None or _is_for_one_label(self.estimator):
             return BinaryRelevance(self.estimator, random_state=self.random_state)
         return self.estimator
@@ -254,7 +254,7 @@ class RecalibratedClassifier(LabelsetPredictor):
             return model.fit(X, y, **given)
 
     def _ask(self, fitted: Estimator, X: FeaturesLike) -> LabelsetDistribution:
-        """Return what a fitted model says; of each label alone, where dependence is learned."""
+        """Distribution of a fitted model; its marginals alone where dependence is learned."""
         inner = getattr(fitted, "estimator", None)  # of a frozen one
         knows_names = hasattr(fitted, "label_names_") or hasattr(inner, "label_names_")
         dist = as_distribution(fitted, X, label_names=None if knows_names else self.label_names_)
