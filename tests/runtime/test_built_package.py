@@ -75,6 +75,7 @@ def test_the_source_archive_can_be_tested(built):
     assert not any(name.startswith((".venv", "runs", "build")) for name in names)
 
 
+@pytest.mark.slow  # it compiles every kernel, in an environment without a cache
 def test_the_wheel_works_without_optional_packages(python, tmp_path):
     code = (
         f"import sys\nfor name in {OPTIONAL}: sys.modules[name] = None\n"
