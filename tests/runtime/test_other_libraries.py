@@ -41,7 +41,7 @@ def test_joblib_keeps_one_pool_under_known_names():
     assert not {thread.name for thread in threading.enumerate()} & {*POOL_THREADS}, note
 
 
-@pytest.mark.parametrize("name", TRUSTED_ELSEWHERE)
+@pytest.mark.parametrize("name", sorted(TRUSTED_ELSEWHERE))
 def test_types_in_saved_models_have_the_names_under_which_they_are_trusted(name):
     library = {"sklearn": "scikit-learn"}.get(name.partition(".")[0], name.partition(".")[0])
     module, _, attribute = name.rpartition(".")
