@@ -19,7 +19,7 @@ from labelsure.classifiers._chain_classifiers import (
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
-from labelsure.classifiers._probability_warnings import ProbabilityWarning as ProbabilityWarning
+from labelsure.classifiers._predicted_probabilities import ProbabilityWarning as ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     ConstrainedCalibration as ConstrainedCalibration,
 )

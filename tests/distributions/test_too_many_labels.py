@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import TOO_MANY_LABELS, UNDERFLOWING, beyond_numbers
 
 import labelsure as ls
-from labelsure.labelsets.counts import differing_rows
+from labelsure.labelsets.sparse import differing_rows
 
 
 @pytest.mark.parametrize("kind", UNDERFLOWING)

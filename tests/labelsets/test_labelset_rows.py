@@ -10,13 +10,6 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, lil_array
 import labelsure as ls
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import codes_of, row_keys
-from labelsure.labelsets.counts import (
-    count_labels,
-    count_shared,
-    differing_rows,
-    no_labels,
-    stack_rows,
-)
 from labelsure.labelsets.label_names import (
     abbreviate_names,
     check_label_names,
@@ -25,7 +18,16 @@ from labelsure.labelsets.label_names import (
 )
 from labelsure.labelsets.lists import from_indices, name_rows, to_indices, to_names
 from labelsure.labelsets.reading import read_rows
-from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse
+from labelsure.labelsets.sparse import (
+    StackedLabelsets,
+    count_labels,
+    count_shared,
+    differing_rows,
+    is_sparse,
+    make_sparse,
+    no_labels,
+    stack_rows,
+)
 
 pairs = st.tuples(st.integers(0, 5), st.integers(1, 9)).flatmap(
     lambda shape: st.tuples(

@@ -12,8 +12,8 @@ from labelsure.classifiers._chain_classifiers import (
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
-from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import (
     ChainDependence,
     ConstrainedCalibration,

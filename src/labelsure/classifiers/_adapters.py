@@ -18,10 +18,10 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.classifiers._predicted_probabilities import (
     fitted_on_vector,
+    warn_of_single_classes,
     wrap_model_probabilities,
     wrap_probabilities,
 )
-from labelsure.classifiers._probability_warnings import warn_of_single_classes
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels

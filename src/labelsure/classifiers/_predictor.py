@@ -27,11 +27,11 @@ from labelsure.classifiers._base_learners import Features, check_learner, check_
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
-from labelsure.labelsets.counts import differing_rows
 from labelsure.labelsets.foreign import as_table, index_of, refuse_dicts, refuse_masked, take_rows
 from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES
 from labelsure.labelsets.names import ParsedLabelsets, align_rows, check_weights
 from labelsure.labelsets.reading import check_shape
+from labelsure.labelsets.sparse import differing_rows
 from labelsure.saving import Savable
 
 Classes = Array | list[Array]

@@ -12,8 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.counts import stack_rows
-from labelsure.labelsets.sparse import is_sparse
+from labelsure.labelsets.sparse import is_sparse, stack_rows
 from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:

@@ -31,8 +31,13 @@ from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Res
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import fill_with_lowest
-from labelsure.labelsets.counts import count_labels
-from labelsure.labelsets.sparse import StackedLabelsets, is_sparse, make_sparse, sparse_ones
+from labelsure.labelsets.sparse import (
+    StackedLabelsets,
+    count_labels,
+    is_sparse,
+    make_sparse,
+    sparse_ones,
+)
 from labelsure.metrics.registry import Metric
 
 FEW_LABELS = 64

@@ -19,13 +19,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtr
 
 from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
-from labelsure.classifiers._probability_warnings import ProbabilityWarning
+from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
 from labelsure.classifiers.recalibration import mean_interval
 from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.counts import differing_rows
 from labelsure.labelsets.label_names import show_names
-from labelsure.labelsets.sparse import is_sparse
+from labelsure.labelsets.sparse import differing_rows, is_sparse
 from labelsure.metrics.registry import Metric, accuracy
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ from labelsure.estimation.score_table import (
     calibration_marginals,
     keep_marginals,
 )
-from labelsure.labelsets.counts import differing_rows
+from labelsure.labelsets.sparse import differing_rows
 from labelsure.metrics.clusters import (
     design_effect,
     first_rows,

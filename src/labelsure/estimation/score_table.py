@@ -38,9 +38,9 @@ from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.counts import count_labels, no_labels, stack_rows
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.lists import to_text
+from labelsure.labelsets.sparse import count_labels, no_labels, stack_rows
 from labelsure.metrics.registry import (
     COUNTS,
     METRICS,

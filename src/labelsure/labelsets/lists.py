@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 from labelsure._runtime.typing import Array, LabelNames, Labelsets
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import MAX_INTEGER_LABELS, codes_of
-from labelsure.labelsets.counts import count_labels
 from labelsure.labelsets.label_names import check_label_names, show_names
 from labelsure.labelsets.reading import read_rows
-from labelsure.labelsets.sparse import is_sparse, sparse_ones
+from labelsure.labelsets.sparse import count_labels, is_sparse, sparse_ones
 
 
 def to_names(

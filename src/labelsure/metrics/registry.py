@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Array, Floats, LabelsetsLike
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.counts import count_labels, count_shared
 from labelsure.labelsets.names import align_pair
+from labelsure.labelsets.sparse import count_labels, count_shared
 
 COUNTS = ("tp", "fp", "fn", "tn")
 """The names of the four counts, in the order in which every function takes them."""

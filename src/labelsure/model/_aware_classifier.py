@@ -30,8 +30,8 @@ from labelsure._runtime.typing import (
     Mask,
 )
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
+from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
 from labelsure.classifiers._predictor import weighted_mean
-from labelsure.classifiers._probability_warnings import ProbabilityWarning
 from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
 from labelsure.classifiers.recalibration._base import RecalibrationLike
 from labelsure.distributions._base import LabelsetDistribution

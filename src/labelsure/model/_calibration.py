@@ -37,8 +37,8 @@ from labelsure.estimation._diagnostics import (
     warn_if_rows_are_shared,
 )
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.foreign import take_rows
+from labelsure.labelsets.sparse import stack_rows
 from labelsure.metrics.registry import METRICS, MetricLike, accuracy, get_metric
 from labelsure.model._decision_rules import DecisionRule, predict_labelsets
 from labelsure.model._input_ranges import InputRanges

@@ -14,8 +14,8 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.guarantees._label_thresholds import LabelThresholds
-from labelsure.labelsets.counts import count_labels, stack_rows
 from labelsure.labelsets.reading import read_rows
+from labelsure.labelsets.sparse import count_labels, stack_rows
 from labelsure.metrics.registry import (
     EXACT,
     F1,

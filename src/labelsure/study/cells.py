@@ -20,8 +20,8 @@ from labelsure.decisions._rules import RULES, decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.counts import no_labels
 from labelsure.labelsets.lists import to_text
+from labelsure.labelsets.sparse import no_labels
 from labelsure.metrics.registry import COUNTS, METRICS, counts
 from labelsure.study.plan import Plan, StudyData
 from labelsure.tables.datasets import Dataset, split_rows

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask, Parameters
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, warn
-from labelsure.labelsets.counts import stack_rows
 from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import check_weights
+from labelsure.labelsets.sparse import stack_rows
 from labelsure.saving import Savable
 
 RecalibrationLike: TypeAlias = "Recalibration | str | None"
