@@ -291,8 +291,9 @@ class Question:
 class Approximation(ABC):
     """Answers about some instances, exact or with bounds.
 
-    It is a block of all 2**L probabilities (`DenseBlock`), enumerated labelsets with bounds on all
-    others (`Enumeration`), or draws beside them (`Sampled`).
+    It is a block of all 2**L probabilities (`DenseBlock`) or of all valid labelsets (`ListBlock`),
+    enumerated labelsets with bounds on all others (`Enumeration`), or draws beside them
+    (`Sampled`).
     """
 
     @abstractmethod
