@@ -98,11 +98,11 @@ MAX_FILE_BYTES = 2**30
 some megabytes can hold more than any memory. The field's largest files have a tenth of it."""
 
 MAX_COLUMNS = 200_000
-"""Columns of a file of data at most: they are handled one by one, and the widest sets in use have
-half as many."""
+"""Maximum columns of a data file: they are handled one by one, and the widest sets in use have half
+as many."""
 
 MAX_LISTED_COLUMNS = 10_000_000
-"""Features or labels of a file of sparse rows at most: the field's largest sets have three million.
+"""Maximum features or labels of a file of sparse rows: the field's largest sets have three million.
 One number in such a file stands for names and counts of all of them."""
 
 MAX_REPEATS = 10_000
@@ -120,7 +120,7 @@ MAX_THREADS = 1024
 
 
 def check_size(needed: int, content: str, hint: str, max_bytes: int | None = None) -> None:
-    """Raise TooLargeError for an array of more than `max_bytes`."""
+    """Raise TooLargeError if more than `max_bytes` are needed; None means MAX_ARRAY_BYTES."""
     max_bytes = MAX_ARRAY_BYTES if max_bytes is None else max_bytes
     if needed > max_bytes:
         raise TooLargeError(

@@ -32,7 +32,7 @@ def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
 
 
 def list_names(names: Sequence[str], at_most: int = 5) -> str:
-    """The first names with commas, and the number of the others.
+    """First names, separated by commas, and the number of further names.
 
     Examples
     --------

@@ -34,7 +34,7 @@ POOL_THREADS = (
 
 
 def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:
-    """Number of workers to request from joblib: at most one a task, for it starts all of them.
+    """Number of workers to request from joblib, which starts all of them: at most one per task.
 
     Examples
     --------
@@ -140,9 +140,9 @@ def run_tasks(
 ) -> Iterator[tuple[int, R | TaskFailure]]:
     """Yield the position of each task and the result of the function for it.
 
-    In the order in which they finish, unless `ordered`. Tasks are made when workers are about to
-    need them, which must not raise. An exception of the function is raised here, and ends all
-    tasks. A worker that ends makes a `TaskFailure` of the tasks that are lost.
+    Results come in the order of completion, unless `ordered`. `tasks` is iterated as workers become
+    free, and must not raise. An exception of the function is raised here, and ends all tasks. The
+    result of a task whose worker has ended is a `TaskFailure`.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def _result(future: Any, address: str) -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Raise InputError for a form other than tcp://HOST:PORT, on which threads of Dask fail."""
+    """Raise InputError unless the form is tcp://HOST:PORT: others fail in threads of Dask."""
     try:
         parts = urlsplit(address)
         is_address = parts.scheme in PROTOCOLS and parts.hostname and parts.port

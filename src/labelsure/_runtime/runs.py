@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_key(made_from: Mapping[str, Any]) -> str:
-    """Checksum of inputs and settings, as JSON or else as text."""
+    """SHA-256 of inputs and settings, encoded as JSON."""
     text = hide_secrets(json.dumps(made_from, default=str, sort_keys=True))
     return storage.checksum_bytes(text.encode())
 
@@ -77,7 +77,7 @@ class FinishedOutput:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the file exists, is unchanged, and was made from the same."""
+        """Whether the file exists, is unchanged, and has the same inputs and settings."""
         return self._read_record()[0] == self._key
 
     def note(self, notes: Mapping[str, object]) -> None:
@@ -97,7 +97,7 @@ class FinishedOutput:
         return [state.st_size, state.st_mtime_ns]
 
     def _read_record(self) -> tuple[str | None, JsonObject]:
-        """Key and notes of the unchanged file; None for a key where there are none."""
+        """Key and notes of the unchanged file; None and {} without a record."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             record = json.loads(self._record_path.read_text(encoding="utf-8"))
             if record["output"] == self._state():
@@ -162,6 +162,7 @@ class PartStore:
         return found[0]
 
     def _load(self, name: str) -> tuple[pa.Table, str, JsonObject] | None:
+        """Table, key and notes of a part; None where it is missing or damaged."""
         try:
             content = self.get(name)
             before, _, after = content.rpartition(SHA.encode())
@@ -227,7 +228,7 @@ def encode_parquet(table: pa.Table) -> bytes:
 
 
 def decode_parquet(content: bytes) -> pa.Table:
-    """Table that is the content of a Parquet file, read by this thread alone."""
+    """Table in the content of a Parquet file, read by this thread alone."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -256,10 +257,10 @@ def make_folder(folder: Path, noun: str) -> None:
 
 @contextmanager
 def locked_folder(folder: Path, noun: str, subfolders: Iterable[str] = ()) -> Iterator[None]:
-    """Make a folder if need be and keep it for this process, without files of killed ones.
+    """Lock a folder for this process, made if need be; delete temporary files of killed processes.
 
-    Raises InputError that names the process which has it. The operating system releases the lock
-    when a process ends in any way.
+    Raises InputError with the number of the process that holds the lock. The operating system
+    releases the lock when a process ends in any way.
     """
     from filelock import FileLock, Timeout  # only runs need it
 

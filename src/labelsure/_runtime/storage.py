@@ -378,7 +378,7 @@ def describe_file_state(name: str) -> list[Any]:
 
 
 def describe_files(inputs: Iterable[AnyPath]) -> list[list[object]]:
-    """Name, size and time of files, and of all files in folders."""
+    """Name, size and modification time of files, and of all files in folders."""
     paths = [expand_path(name) for name in inputs]
     inside = (sorted(path.rglob("[!._]*")) if path.is_dir() else [path] for path in paths)
     return [describe_file_state(str(file)) for files in inside for file in files if file.is_file()]

@@ -100,7 +100,7 @@ def _run(words: list[str]) -> int:
 
 
 def _drops_output(error: BrokenPipeError) -> bool:
-    """Whether the error is that the reader of an output has left, and no worker process."""
+    """Whether the reader of an output has left; false for a broken pipe of a worker process."""
     if sys.stdout is None or has_reader(sys.stdout):
         return error.filename is not None
     _drop_output()

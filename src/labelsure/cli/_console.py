@@ -160,8 +160,8 @@ def write_page(
 ) -> None:
     """Write a page unless it is finished, and print its path.
 
-    `make_page` returns the page and the text to print. `read` are the files that the page must not
-    replace; by default those it is made from.
+    `make_page` returns the page and its summary. The page must not replace a file of `read`, by
+    default those of `made_from`.
     """
     from labelsure._runtime.storage import check_output_file
 

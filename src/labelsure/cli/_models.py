@@ -126,7 +126,7 @@ def calibrate(
 
 
 def _read_settings(context: typer.Context) -> JsonObject:
-    """Arguments of a model whose options have another form or name."""
+    """Model arguments that differ from their option in name or type."""
     from labelsure.distributions.constraints import LabelConstraints
 
     taxonomy = context.params["taxonomy"]

@@ -420,7 +420,7 @@ MODELS, RESEARCH, TRY = "Models", "Research", "Try it"
 
 
 def arguments(context: typer.Context, *functions: Callable[..., Any], **own: Any) -> dict[str, Any]:
-    """Options that are arguments of library functions, which have the same names, and `own` ones.
+    """Keyword arguments of library functions: options of the same name, updated by `own`.
 
     An option without a value is left to the default of the library.
     """
@@ -434,7 +434,7 @@ PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")
 
 
 def output_of(context: typer.Context, inputs: Iterable[AnyPath]) -> FinishedOutput:
-    """Output file of a command, with the record of all that it is made from."""
+    """Output file of a command, whose record has the inputs and settings."""
     from labelsure import __version__
     from labelsure._runtime.runs import FinishedOutput
     from labelsure._runtime.storage import describe_files

@@ -49,7 +49,8 @@ MAX_BYTES = 2**33
 """Default limit of what building a model may take in memory."""
 
 COMPRESSION_LEVEL = 1
-"""Of 9. For a forest of 300 trees, level 1 takes 40% of the time of level 6 and 20% more space."""
+"""Level of deflate, of 9. For a forest of 300 trees, level 1 takes 40% of the time of
+level 6 and 20% more space."""
 
 JOINED_NAMES = "names in one text"
 
@@ -100,7 +101,7 @@ class Savable(CompactState):
 
 
 def _join_names(value: Any) -> Any:
-    """Very many texts as one, since skops writes a node for each part of a tuple."""
+    """A long tuple of texts as one JSON text: skops writes a node for each item of a tuple."""
     is_long = isinstance(value, tuple) and len(value) > MAX_WRITTEN_NAMES
     if is_long and all(isinstance(name, str) for name in value):
         return {JOINED_NAMES: json.dumps(value)}
@@ -151,7 +152,7 @@ def _refuse_function(metric: Any) -> None:
 
 
 def _describe(model: Savable) -> JsonObject:
-    """Header of the file: plain values, which JSON gives back as they are."""
+    """Header of the file, of values that JSON preserves."""
     names, n_labels = (getattr(model, name, None) for name in ("label_names_", "n_labels_"))
     metric, card = getattr(model, "metric", None), getattr(model, "card_", None)
     return {
@@ -265,7 +266,7 @@ def _blame(name: str) -> Iterator[None]:
 
 @contextmanager
 def _open_file(path: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
-    """Saved model as an open zip file, and the bytes that the file has."""
+    """Yield the open zip file of a saved model, and its size in bytes."""
     name, beginning = path.name, read_bytes(path, 4)
     if not beginning.startswith(b"PK"):
         is_pickle = beginning.startswith(b"\x80")
@@ -280,7 +281,7 @@ def _open_file(path: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A saved model of which nothing was built."""
+    """Header, schema and entries of a saved model, checked before anything is built."""
 
     header: JsonObject
     schema: bytes
@@ -292,7 +293,7 @@ class _Parts:
 
 
 def _read_parts(file: zipfile.ZipFile, budget: Budget, file_name: str) -> _Parts:
-    """Check all of a file but the values of arrays."""
+    """Parts of a file, checked but for the values of arrays. Raises ValueError."""
     from skops.io import get_untrusted_types
 
     sizes = {entry.filename: entry.file_size for entry in file.infolist()}
@@ -327,7 +328,7 @@ def _join_entries(schema: bytes, entries: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _read_model(path: Path, trust: set[str], max_bytes: int) -> tuple[bytes, list[str]]:
-    """File of checked entries for skops, and the types that it may name."""
+    """Bytes of a checked file for skops, and the types that it may name."""
     with _open_file(path) as (file, n_bytes):
         parts = _read_parts(file, Budget(n_bytes, max_bytes), path.name)
         if needed := sorted(parts.untrusted - trust):

@@ -95,7 +95,7 @@ MAX_EXPANSION = 500
 models are saved, shrinks zeros 229 times, and level 9 does 1,032 times."""
 
 COPIES = 2
-"""Of each entry in memory: as bytes and as an array."""
+"""Copies of each entry in memory: bytes and an array."""
 
 NODE_BYTES = 1_500
 """Memory of one node in skops, most of it the list of names that each node has of its own."""
@@ -223,7 +223,7 @@ FILE_LOADERS = ("BytearrayNode", "BytesNode", "NdArrayNode", "SparseMatrixNode")
 
 
 def _check_name(node: Node, budget: Budget) -> None:
-    """Nothing but the name, which `trust` and skops decide on."""
+    """No check of the content: skops and `trust` decide on the name."""
 
 
 def _check_json(node: Node, budget: Budget) -> None:

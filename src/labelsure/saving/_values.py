@@ -134,7 +134,7 @@ def _check_random_state(generator: np.random.RandomState | np.random.Generator) 
 
 
 def _check_support_vectors(svm: Any) -> None:
-    """Counts, coefficients and indices of support vectors that fit together."""
+    """Check that counts, coefficients and indices of support vectors fit together."""
     if "_n_support" not in vars(svm):
         return  # not fitted
     counts, vectors, coefficients = svm._n_support, svm.support_vectors_, svm._dual_coef_
@@ -162,7 +162,7 @@ def _check_support_vectors(svm: Any) -> None:
 
 
 def _check_neighbours(neighbours: Any) -> None:
-    """Rows of the stated number and width; classes within those that there are."""
+    """Check the shape of the training rows, and that class codes are within the classes."""
     if "_fit_X" not in vars(neighbours):
         return  # not fitted
     n_rows, n_features = neighbours._fit_X.shape
@@ -195,7 +195,7 @@ def _check_centres(clusters: Any) -> None:
 
 
 def _check_vocabulary(vectorizer: Any) -> None:
-    """Columns of words: each number once, since a sparse matrix is built of them unchecked."""
+    """Check that words have columns 0, 1, ..., of which a sparse matrix is built unchecked."""
     columns = sorted((vars(vectorizer).get("vocabulary_") or {}).values())
     _require(columns == list(range(len(columns))), "words have columns beyond those that there are")
 
@@ -208,7 +208,7 @@ def _check_hashing(vectorizer: Any) -> None:
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Columns for every code that a category can have."""
+    """Check that there is a column for each code of a category."""
     if "_n_features_outs" not in vars(encoder):
         return  # not fitted
     n_inputs = len(encoder.categories_)
@@ -231,7 +231,7 @@ def _check_encoder(encoder: Any) -> None:
 
 
 def _check_chain(chain: Any) -> None:
-    """Order and weights of a chain of labels, on which kernels rely."""
+    """Check order and weights of a chain of labels, on which kernels rely."""
     if "order_" not in vars(chain):
         return  # not fitted
     n_labels = chain.n_labels_
@@ -252,7 +252,7 @@ def _check_chain(chain: Any) -> None:
 
 
 def _check_tree(estimator: Any, tree: Any) -> None:
-    """Indices of a decision tree, which scikit-learn follows unchecked."""
+    """Check the indices of a decision tree, which scikit-learn follows unchecked."""
     _require(
         tree.n_features == estimator.n_features_in_,
         "a decision tree has another number of features than its estimator",
@@ -272,7 +272,7 @@ def _check_tree(estimator: Any, tree: Any) -> None:
 
 
 def _check_ensemble(ensemble: Any) -> None:
-    """Trees of an ensemble, which read rows that only the ensemble has checked."""
+    """Check the trees of an ensemble, which read rows that only the ensemble has checked."""
     members = vars(ensemble).get("estimators_", ())
     flat = members.flat if isinstance(members, np.ndarray) else members
     trees = [(i, member) for i, member in enumerate(flat) if hasattr(member, "tree_")]

@@ -40,7 +40,7 @@ _COMMENT = re.compile(rf"""((?:{QUOTED}|(?!\s%)[^'"])*+)\s%.*""", re.DOTALL)
 _DIGITS = re.compile(r"[0-9.eE+\-\n]*+")
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
 
-MAX_DIGITS = 10  # of the place of a column
+MAX_DIGITS = 10  # of a column number
 NUMERIC, TEXT, NOMINAL = "numeric", "text", "nominal"
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 """Characters that escapes stand for; any other escaped character is itself."""
@@ -101,7 +101,7 @@ class Attribute:
         return pd.Categorical.from_codes(codes, categories=pd.Index(self.values))
 
     def encode(self, lines: list[int], where: str) -> Iterator[tuple[str, Integers, Floats]]:
-        """Yield the feature in a sparse file, or its one-hot columns, as rows and their values."""
+        """Yield (name, rows, values) of a sparse feature, or of each of its one-hot columns."""
         indicators = [INDICATORS.get(value.lower()) for value in self.values]
         if self.kind != NOMINAL or indicators == [0, 1]:  # 0 where nothing is listed
             yield self.name, self.rows, self.check(lines, where)
@@ -160,7 +160,7 @@ def read_arff(
 
 
 def _stack_columns(columns: list[tuple[str, Integers, Floats]], n_rows: int) -> sparse.csr_matrix:
-    """Stack columns, given as rows and their values, without zeros."""
+    """CSR matrix of columns (name, rows, values), without stored zeros."""
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *(rows for _, rows, _ in columns)])
     values = np.concatenate([np.zeros(0), *(values for _, _, values in columns)])
     places = np.repeat(np.arange(len(columns)), [len(rows) for _, rows, _ in columns])
@@ -170,7 +170,7 @@ def _stack_columns(columns: list[tuple[str, Integers, Floats]], n_rows: int) -> 
 
 
 def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], int]:
-    """Relation, columns, and number of lines of the header."""
+    """Relation, attributes, and number of lines of the header."""
     relation, attributes = "", list[Attribute]()
     for number, line in enumerate(lines, start=1):
         keyword = _KEYWORD.match(line)
@@ -227,7 +227,7 @@ def _read_text(token: str) -> str | None:
 
 
 def _shorten(text: str) -> str:
-    """Quote a piece of a file for a message: its beginning is enough."""
+    """Text in quotes, cut to 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
@@ -259,7 +259,7 @@ def _bad_line(number: int, where: str, problem: str) -> DataError:
 
 
 def _split(text: str, number: int, where: str) -> list[str]:
-    """Values between commas, still in their quotes."""
+    """Tokens between commas, with their quotes."""
     if "'" not in text and '"' not in text:
         values = text.split(",")
         return [value.strip() for value in values] if " " in text or "\t" in text else values
@@ -274,7 +274,7 @@ def _split(text: str, number: int, where: str) -> list[str]:
 
 
 def _split_rows(rows: dict[int, str], attributes: list[Attribute], where: str) -> bool:
-    """Give attributes their values in rows, which go by line; return whether rows are sparse."""
+    """Set tokens, rows and numbers of all attributes; whether the rows, by line, are sparse."""
     is_sparse = next(iter(rows.values())).startswith("{")
     for number, row in rows.items():
         if (row[0] + row[-1] == "{}") != is_sparse:
@@ -320,7 +320,7 @@ def _give_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) 
 
 
 def _split_plain(text: str) -> tuple[Integers, list[str]]:
-    """Columns and tokens of all cells at once; empty if some cell has quotes or another form."""
+    """Column numbers and tokens of sparse cells; empty if any cell has quotes or another form."""
     words = text.replace(",", " , ").split()
     columns, tokens = words[::3], words[1::3]
     if (
@@ -335,7 +335,7 @@ def _split_plain(text: str) -> tuple[Integers, list[str]]:
 
 
 def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
-    """Tokens that a row lists, by the position of their columns."""
+    """Tokens of a sparse row by column number."""
     listed = _split(row[1:-1], number, where) if row[1:-1].strip() else []
     cells = {}
     for cell in listed:
@@ -351,7 +351,7 @@ def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int
 
 
 def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:
-    """Read the tokens of nominal attributes one by one, and all numbers together."""
+    """Set `numbers` and `is_bad` of attributes; all numeric tokens are parsed in one call."""
     numeric = [a for a in attributes if a.kind == NUMERIC or (a.kind == TEXT and is_sparse)]
     for attribute in attributes:
         if attribute.kind == NOMINAL:

@@ -1,4 +1,4 @@
-"""Which columns of a file are labels, features or row names, and label values as 0 and 1."""
+"""Choice of label, feature and index columns of a file, and label values as 0 and 1."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
 
 INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-"""How files spell that an instance does not have a label, or has it."""
+"""Values of a label column, by their lower-case spelling."""
 
 MIN_ROWS_OF_ID = 20
-"""In fewer rows the values of an ordinary nominal feature can all be different by chance."""
+"""Rows from which on distinct values show an id: fewer values can be distinct by chance."""
 
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
@@ -47,9 +47,9 @@ def choose_labels(
     what: str,
     counts: Integers | None = None,
 ) -> list[int]:
-    """Positions of the chosen names.
+    """Positions of the chosen names, in the order of `choice`.
 
-    Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
+    Matches of one pattern, and names chosen by a number, are in the order of `names`.
     """
     order = np.arange(len(names))
     ends = _SLICE.fullmatch(choice) if isinstance(choice, str) and choice not in names else None
@@ -90,7 +90,7 @@ def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
 
 
 def match_names(parts: Iterable[object], names: Sequence[str], *, what: str) -> list[int]:
-    """Positions of names and of matches of patterns, each once."""
+    """Distinct positions of the names that are equal to a pattern or match it."""
     position = {name: j for j, name in enumerate(names)}
     found = dict[int, None]()
     for part in map(str, parts):
@@ -147,17 +147,17 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
 
 
 def names_rows(column: Any) -> bool:
-    """Whether a column is nominal and no value comes twice, as in a column of ids."""
+    """Whether a column is nominal and its values are distinct, as those of an id are."""
     given = pd.Series(column).dropna()
     is_nominal = isinstance(column.dtype, pd.CategoricalDtype)
     return is_nominal and len(given) >= MIN_ROWS_OF_ID and given.is_unique
 
 
 def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
-    """Feature as floats, a category as its one-hot columns ``name=value``; text stays.
+    """(name, values) of a feature: floats, text, or one-hot columns ``name=value`` of a category.
 
-    Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
-    the feature and those numbers, in whatever order the file declares them.
+    Two categories need a single column. If they are 0 and 1, or false and true, it has the name of
+    the feature and these values, whatever the order in which the file declares them.
     """
     dtype = column.dtype
     if not isinstance(dtype, pd.CategoricalDtype):
@@ -192,7 +192,7 @@ def join_encoded(
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-"""As it is written in one way only, and fits into 64 bits."""
+"""Integer of 64 bits without leading zeros, so that its spelling is unique."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,9 @@ class AssignedColumns:
     Parameters
     ----------
     labels, features
-        In the order in which they are read.
+        Names in the order of reading.
     index
-        The column that names the rows; None where rows are only counted.
+        Column of row names; None where rows are only counted.
     """
 
     labels: list[str]
@@ -219,11 +219,11 @@ class ColumnChoice:
     Parameters
     ----------
     labels
-        Which columns are labels; a frozenset of names takes them in the order of the columns.
+        Label columns; those of a frozenset of names are in the order of the file.
     index
-        The column whose values name the rows.
+        Column of row names.
     drop
-        Names or patterns of columns that are left out.
+        Names or patterns of columns to leave out.
     sep
         Separator of names in a column of label names.
     """
@@ -234,7 +234,7 @@ class ColumnChoice:
     sep: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the types of the arguments; whether the columns exist is known later."""
+        """Check the types of the arguments; `assign` checks that the columns exist."""
         if self.index is not None and not isinstance(self.index, str):
             raise InputError(f"`index` must be the name of one column, got {self.index!r}.")
         if self.sep is not None and not (isinstance(self.sep, str) and self.sep):
@@ -253,8 +253,7 @@ class ColumnChoice:
     def assign(self, names: Sequence[str]) -> AssignedColumns:
         """Columns of a file by their use.
 
-        The column of `index` and those of `drop` are taken out first, so that numbers and patterns
-        in `labels` speak of the others.
+        Numbers and patterns in `labels` apply to the columns without `index` and `drop`.
         """
         if self.index is not None and self.index not in names:
             raise unknown_column(self.index, names)
@@ -286,7 +285,7 @@ class ColumnChoice:
 def _refuse_second_role(
     choice: object, role: str, names: Sequence[str], taken: Mapping[str, str]
 ) -> None:
-    """Refuse a choice that names a column which has another role already."""
+    """Raise InputError if a choice names a column of another role."""
     parts = split_names(choice, names) if isinstance(choice, (str, tuple)) else []
     twice = next((part for part in map(str, parts) if part in taken), None)
     if twice is not None:
@@ -321,9 +320,9 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
 def read_label_cells(
     columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
 ) -> list[list[object]] | None:
-    """Labels in each cell; None for several columns, and for one without `sep` and lists.
+    """Labels listed in each cell of one column; None for columns of zeros and ones.
 
-    Lists may also be JSON such as ``["a", "b"]``, in a text file.
+    Cells are lists, JSON such as ``["a", "b"]``, or names separated by `sep`.
     """
     if columns.shape[1] != 1:
         if sep is None:
@@ -365,7 +364,7 @@ def read_label_cells(
 
 
 def read_index(column: Column, where: str, what: str = "the `index`") -> pd.Index:
-    """Names of rows: whole numbers as such, anything else as text."""
+    """Row names: integers if all values are, otherwise text. Raises DataError unless unique."""
     title = f"Column {str(column.name)!r} of {where}"
     missing = find_missing(column).tolist()
     if any(missing):

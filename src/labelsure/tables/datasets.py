@@ -356,7 +356,7 @@ def checksum_values(*arrays: object) -> str:
 # Files
 
 MAX_HEADER_BYTES = 100
-"""Three numbers take less."""
+"""More than three numbers need."""
 
 
 def read_sparse_text(content: bytes, where: str) -> Dataset:
@@ -596,7 +596,7 @@ def read_table_file(path: AnyPath, choice: ColumnChoice, text: TextFormat = UNKN
 
 
 TEXT_TABLES = (".csv", ".tsv")
-"""Formats without types, which follow from all values of a column."""
+"""Formats without column types, which are inferred from all values."""
 
 
 def _typed(column: Column, is_text: bool) -> Column:
@@ -683,7 +683,7 @@ def _chain(logits: Floats, dependence: float) -> Floats:
 
 
 def _walk(conditionals: Floats, uniforms: Floats | None = None) -> Floats:
-    """P(y_j = 1 | x), (n, L); with uniform numbers one sampled labelset for each instance."""
+    """P(y_j = 1 | x), (n, L), by the forward recursion; with uniform numbers sampled labelsets."""
     values = np.zeros_like(conditionals[:, :, 0])
     before = np.zeros(len(values))
     for j in range(conditionals.shape[1]):
@@ -774,7 +774,7 @@ def make_labelsets(
 
 
 def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
-    """Shift of all logits that gives the labels the cardinality."""
+    """Shift of all logits at which the expected cardinality is `cardinality`, by bisection."""
     from scipy.optimize import brentq  # slow to import, and only needed here
 
     def excess(shift: float) -> float:
@@ -816,9 +816,9 @@ class NamedDataset:
     n_samples, n_labels, n_features
         Its size; None if unknown.
     openml_id
-        Its number on OpenML, None where it is not there.
+        Its number on OpenML; None if OpenML does not have it.
     embedded
-        Function that makes it from installed packages; None if it must come from elsewhere.
+        Function that makes it from installed packages; None if these do not have it.
     """
 
     name: str

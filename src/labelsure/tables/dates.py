@@ -11,7 +11,7 @@ from labelsure.errors import InputError
 
 ISO_DATE = re.compile(r"\s*\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?\s*")
 UNITS = ("s", "ms", "us", "ns")
-"""Formats of numbers: units of Unix time."""
+"""Units of Unix time, which `time_format` may name."""
 
 
 def read_dates(column: Any, time_format: str | None = None) -> tuple[Any, dict[int, str]]:
@@ -31,7 +31,7 @@ def read_dates(column: Any, time_format: str | None = None) -> tuple[Any, dict[i
         (n,) dates as a Series without a time zone (UTC, where they had one); NaT for those that
         cannot be read.
     reasons
-        Why, by position from 0.
+        Reason of each row without a date, by its position from 0.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The mean accuracy of all rows of files, and a report page on them, a chunk at a time."""
+"""Mean accuracy, report page and monitoring of the rows of files, read in chunks."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows whose truth is known, which were drawn at random; `+` joins those of two parts.
+    """Labelled random sample of rows; `+` concatenates two of them.
 
     Parameters
     ----------
     entries
-        (m,) their rows in the table of the truth.
+        (m,) positions in the table of true labels.
     table
-        Their score table, with the truth.
+        Score table with the true labels.
     estimated
-        (m,) their estimated accuracies.
+        (m,) estimated accuracies.
     """
 
     entries: Indices
@@ -89,14 +89,14 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over some rows, and those of the rows that are labelled; `+` joins two parts.
+    """Sums over rows, and their labelled sample; `+` adds those of two chunks.
 
     Parameters
     ----------
     summary
         Sums, and at most 2,000 random rows for the shift test.
     labelled
-        Rows whose truth is known; None if there are none.
+        Labelled rows; None if there are none.
     """
 
     summary: BatchSummary
@@ -118,11 +118,11 @@ class FileSums:
     metric
         Metric of the mean, or a micro or macro average.
     is_labelled
-        Whether the truth of some rows was given.
+        Whether there is a table of true labels.
     whole
         Sums over all rows.
     by_file
-        Name and sums of each file, in their order; empty unless they were wanted.
+        Name and sums of each file, in order; empty unless `by_file` was set.
     n_bad
         Rows that were set aside.
     """
@@ -146,7 +146,7 @@ class FileSums:
             Confidence level of the interval; None means the model's `confidence`.
         shift
             "test" warns of a shift, "ignore" does not test, "weighted" assumes covariate shift.
-            Not used where the truth of some rows is known.
+            Not used where some rows are labelled.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class FileSums:
         return self._estimate(self.whole, level, shift)
 
     def assess(self, *, level: float | None = None, shift: str = "test") -> FileEstimate:
-        """Estimate of all rows, and the weighted one or why there is none under a shift."""
+        """Estimate of all rows; under a shift also the weighted one, or the reason against it."""
         return self._assess("", self.whole, level, shift)
 
     def assess_files(
@@ -327,7 +327,7 @@ class ChunkSums:
     sums
         Sums; None if no row can be used.
     bad
-        Why rows cannot be used.
+        Reasons of bad rows, by position in the file.
     """
 
     source: str
@@ -366,7 +366,7 @@ def sum_chunk(
 def _find_labelled(
     estimated: RowEstimates, true_labels: TrueLabels, usable: ReadRows, rules: LabelRules | None
 ) -> LabelledRows | None:
-    """Rows of a chunk whose truth is known; None if there are none."""
+    """Labelled rows of a chunk; None if there are none."""
     names = usable.rows.index if true_labels.id_column is None else usable.ids
     assert names is not None  # the input has ids where the truth has
     entries, places = true_labels.find(names, usable.source)
@@ -405,8 +405,8 @@ def report_files(
 ) -> Page:
     """Page on a saved model, and on its predictions for the rows of files.
 
-    Estimates of all rows are those that `score_files` wrote, or would write; the rest of the page
-    shows is computed for at most 2,000 rows that chance has chosen.
+    Estimates are of all rows, as `score_files` writes them. Everything else on the page is computed
+    for a random sample of at most 2,000 rows.
     """
     import pandas as pd
 
@@ -481,9 +481,9 @@ class ReportRows:
     sample
         At most 2,000 random rows.
     scored
-        Estimates, predictions and reasons of all rows, by file and row; None if not wanted.
+        Estimates, predictions and reasons of all rows, by file and row; None unless computed.
     bad
-        Why rows cannot be used.
+        Reasons of bad rows, by position in the file.
     """
 
     sample: ReadRows
@@ -521,7 +521,7 @@ def _keep_smallest(parts: list[tuple[int, ReadRows]]) -> list[tuple[int, ReadRow
 def _predict_sample(
     model: AccuracyAwareClassifier, sampled: list[tuple[int, ReadRows]], show: Sequence[str]
 ) -> tuple[list[PageBatch], list[tuple[str, int]]]:
-    """Predictions for sampled rows, and file and position of each."""
+    """Predictions for the sampled rows, and (file, position) of each row."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
     batches, places = [], list[tuple[str, int]]()
@@ -564,7 +564,7 @@ def _check_scored(
     places: list[Any],
     path: AnyPath | None,
 ) -> None:
-    """Refuse predictions of another model or for other rows, by the rows that are scored here."""
+    """Raise InputError if the table is of another model or input, by the sampled estimates."""
     estimator = model.accuracy_estimator_
     predictions = [batch.predictions for batch in batches]
     own = np.concatenate([estimator.predict(batch.dist, batch.decisions) for batch in predictions])
@@ -583,7 +583,7 @@ def _check_scored(
 
 
 TOLERANCE = 1e-6
-"""Between two estimates of one row: results agree to 1e-9, and text may be rounded."""
+"""Tolerance of two estimates of one row: computed ones agree to 1e-9, text may be rounded."""
 
 
 def _predict_with_truth(
@@ -594,7 +594,7 @@ def _predict_with_truth(
     show: Sequence[str],
     id_column: str | None,
 ) -> tuple[PageBatch, str]:
-    """Rows whose truth is known, and a note on the others."""
+    """Page batch of the labelled rows, and a note if the table has further rows."""
     from labelsure.model._model_report import PageBatch, choose_columns
 
     frame, note = true_labels.join(table, where), ""
@@ -694,7 +694,7 @@ def monitor_files(
 def read_frame(
     rows: FileRows, reader: InputTable, bad: BadRows
 ) -> tuple[pd.DataFrame, list[tuple[str, int]]]:
-    """All rows that a model can use, and file and position of each."""
+    """All rows that a model can use, and (file, position) of each row."""
     import pandas as pd
 
     frames, places = [], list[tuple[str, int]]()
@@ -707,7 +707,7 @@ def read_frame(
 
 
 def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
-    """Rows of each period that has some, by its first day."""
+    """Row numbers of each non-empty period, by its first day."""
     import pandas as pd
 
     try:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 _PLACE = "column of "
-"""How the type of a sparse column calls its places; the number of columns follows."""
+"""Arrow field of the column indices of a sparse row; the number of columns follows."""
 
 
 def list_rows(matrix: Any) -> Column:
@@ -113,7 +113,7 @@ class TextFormat:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Raise InputError for a separator or an encoding that cannot be used."""
         sep, encoding = self.sep, self.encoding
         if sep is not None and not (len(sep) == 1 and sep.isascii() and sep not in NO_SEP):
             raise InputError(
@@ -138,7 +138,7 @@ class TextFormat:
 UNKNOWN = TextFormat()
 
 Partitions = tuple[tuple[str, str | None], ...]
-"""Columns that the names of folders hold, such as ``year=2024``; None for a missing value."""
+"""Hive partitions: names and values of columns in folder names such as ``year=2024``."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,13 @@ class TableFile:
     path
         Its absolute path, or its address.
     source
-        The named input and the path below it, which stay when folders move.
+        Name of the input and path below it, which stay the same when folders move.
     partitions
-        Values of columns that the names of its folders hold.
+        Columns in the names of its folders.
     text
         Format of its text.
     keys
-        Of a table in JSONL, the wanted columns that some row has.
+        Wanted columns that occur in any row of a JSONL table.
     """
 
     path: str
@@ -172,21 +172,21 @@ class TableFile:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """Path, size and time, by which a changed file is noticed."""
+        """Path, size and modification time, which differ after a change."""
         return tuple(storage.describe_file_state(self.path))
 
     @property
     def kind(self) -> FileKind:
-        """How it is read."""
+        """Reader of its format."""
         return KINDS[storage.suffix_of(Path(storage.without_options(self.path)))]
 
 
 CHUNK_ROWS, CHUNK_BYTES = 100_000, 2**23
-"""Rows and bytes of a chunk at most; a row that is longer makes a longer chunk."""
+"""Maximum rows and bytes of a chunk; a longer row makes a longer chunk."""
 
 N_CHUNKS, FEWEST_ROWS, FEWEST_BYTES = 16, 2048, 2**18
-"""A file has at least as many chunks, unless they would be smaller than that: so that some
-processes share one file, and a killed run loses little."""
+"""Minimum chunks of a file, unless these had fewer rows or bytes than the other two: processes
+share one file, and a killed run loses little."""
 
 
 @dataclass(frozen=True)
@@ -196,19 +196,19 @@ class Chunk:
     Parameters
     ----------
     file
-        Of which it is.
+        The file.
     number
-        0, 1, ... in its file.
+        Number of the chunk in its file, from 0.
     first_row
-        Of the chunk in its file, from 0; a header is no row.
+        Position of the first row in the file, from 0; a header is no row.
     n_rows
         Number of rows, bad ones included.
     content
         An Arrow table, bytes of JSONL, or an array.
     bad
-        Why rows could not be split into values, by their positions in the file.
+        Reasons of rows that could not be split into values, by position in the file.
     columns
-        Those that are wanted; None for all.
+        Wanted columns; None for all.
     """
 
     file: TableFile
@@ -225,7 +225,7 @@ class Chunk:
         return repr(self.file.source)
 
     def read(self) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Rows that can be read, and why the others cannot, both by position."""
+        """Readable rows, and reasons of the other rows, both by position in the file."""
         import pandas as pd
 
         rows = pd.RangeIndex(self.first_row, self.first_row + self.n_rows)
@@ -241,11 +241,11 @@ class Chunk:
 
 
 Piece = tuple[Any, int, Mapping[int, str]]
-"""Content, number of rows and bad rows of a chunk."""
+"""Content, number of rows, and reasons of bad rows of a chunk."""
 
 
 class FileKind(Protocol):
-    """A kind of table file: how it is streamed and parsed."""
+    """Reader of one format: streams a file, and parses chunks."""
 
     def columns(self, file: TableFile) -> dict[str, str] | int | None:
         """Types of the columns by name, the number of columns without names, or None.
@@ -289,7 +289,7 @@ def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[
 
 
 def unknown_column(name: object, columns: Iterable[object], where: str = "") -> UnknownNameError:
-    """Build the error for a column that a table does not have."""
+    """Error for a column that a table does not have."""
     known = [str(one) for one in columns]
     hint = _suggest_sep(known)
     return UnknownNameError(f"{unknown_name('column', name, known, where)}{hint and f' {hint}.'}")
@@ -303,7 +303,7 @@ def _suggest_sep(names: Sequence[str]) -> str:
 
 
 def check_column_count(n_columns: int, where: str, most: int | None = None) -> None:
-    """Refuse a table of more columns than can be handled one by one."""
+    """Raise TooLargeError for a table of too many columns."""
     most = _limits.MAX_COLUMNS if most is None else most
     if n_columns > most:
         raise TooLargeError(
@@ -313,7 +313,7 @@ def check_column_count(n_columns: int, where: str, most: int | None = None) -> N
 
 
 def check_names(names: Sequence[str], where: str) -> list[str]:
-    """Names of columns. Raises an error if they are too many or not unique."""
+    """Column names as a list. Raises TooLargeError or, unless they are unique, DataError."""
     check_column_count(len(names), where)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -330,19 +330,19 @@ BLOCK_BYTES = 2**20
 """Bytes that Arrow parses at a time. It reads up to 32 such blocks ahead."""
 
 HEADER_BYTES, MAX_ROW_BYTES = 2**22, 2**26
-"""Bytes of a header, and of a row of CSV, at most."""
+"""Maximum bytes of a header, and of a row of CSV."""
 
 UNNAMED = "(unnamed)"
-"""The column of a header without a name, which pandas writes for the index."""
+"""Name of a column with an empty header, which pandas writes for the index."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NO_TEXT = (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 LAST_ROW = "\ue8f1\ue0b0\uf2c4\ue95e"
-"""Begins a row of too many values that follows the last one, and is lost where quotes are open."""
+"""Sentinel: a row of too many values, appended to the file. If it is lost, quotes are open."""
 
 LINE = "line {line} "
-"""How reasons of text files begin until `name_lines` has counted the lines."""
+"""Start of reasons in text files, a placeholder that `name_lines` fills in."""
 
 
 class TextStream:
@@ -351,9 +351,9 @@ class TextStream:
     Parameters
     ----------
     file
-        To be read.
+        The file to read.
     end
-        Bytes after its last one.
+        Bytes to append.
     """
 
     closed = False  # which Arrow asks for
@@ -461,13 +461,12 @@ def _text_bytes_of_chunk(file: TableFile) -> int:
 
 @dataclass(frozen=True)
 class CsvFile:
-    """CSV with a header line, every value of which is text, and "" if it is not there.
+    """CSV with a header line; values are text, "" where missing.
 
     Parameters
     ----------
     sep
-        Field separator; "" for the first of comma, semicolon, tab and bar that the
-        header has.
+        Field separator; "" for the first of comma, semicolon, tab and bar in the header.
     """
 
     sep: str = ""
@@ -500,7 +499,7 @@ class CsvFile:
     def _read_blocks(
         self, file: TableFile, columns: Sequence[str] | None, n_bytes: int
     ) -> Iterator[tuple[int, Piece]]:
-        """Yield blocks with their sizes, from the beginning again where a row is longer."""
+        """Yield (block size, piece); reads again with larger blocks where a row is longer."""
         import pyarrow as pa
 
         n_rows = 0
@@ -520,7 +519,7 @@ class CsvFile:
     def _parse_blocks(
         self, file: TableFile, columns: Sequence[str] | None, n_bytes: int, first_row: int
     ) -> Iterator[Piece]:
-        """Yield the rows of blocks of some bytes, from a row on."""
+        """Yield one piece for each block of `n_bytes`, from row `first_row` on."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -594,7 +593,7 @@ class CsvFile:
         return frame, {row: f"{LINE}cannot be read: {why}" for row, why in reasons.items()}
 
     def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
-        """Yield lines and values of some rows, by Python's reader."""
+        """Yield position, line and values of some rows, parsed by the csv module."""
         names, sep, _ = self.header(file)
         number = -1
         with closing(TextStream(file)) as stream, _any_field_size():
@@ -614,7 +613,7 @@ class CsvFile:
 
 
 def _good_rows(first: int, n_rows: int, bad: Mapping[int, str]) -> Indices:
-    """Positions of the next `n_rows` good rows, from `first` on."""
+    """(n_rows,) positions of the next rows that are not bad, from `first` on."""
     skipped = [row for row in bad if row >= first]
     numbers = np.arange(first, first + n_rows + len(skipped))
     return numbers[~np.isin(numbers, skipped)][:n_rows]
@@ -628,7 +627,7 @@ def _open_quotes(file: TableFile, row: int) -> DataError:
 
 
 def _split(piece: Piece, first_row: int) -> Iterator[Piece]:
-    """Yield the rows of a piece, no more than a chunk may have at a time."""
+    """Yield a piece in pieces of at most CHUNK_ROWS rows."""
     table, n_rows, bad = piece
     at = 0
     for start in range(first_row, first_row + n_rows, CHUNK_ROWS):
@@ -663,7 +662,7 @@ class JsonFile:
         """None: each row has its own."""
 
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
-        """Yield lines that are not blank; whoever scores them parses them, which costs as much."""
+        """Yield non-blank lines, unparsed: parsing takes as long as scoring, so workers do it."""
         n_bytes, rest = _text_bytes_of_chunk(file), b""
         with closing(TextStream(file)) as stream:
             while block := stream.read(n_bytes):
@@ -702,7 +701,7 @@ class JsonFile:
         return pd.DataFrame(values, index=range(len(rows))), bad
 
     def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
-        """Yield lines and values of some rows."""
+        """Yield position, line and values of some rows."""
         number = -1
         with closing(TextStream(file)) as stream:
             for line, content in enumerate(stream.lines(), 1):
@@ -836,7 +835,7 @@ STREAM_BYTES = 2**20
 """Bytes of a column that are read at a time: a row group may have any number of rows."""
 
 _INDEX_COLUMN = re.compile(r"__index_level_[0-9]+__")
-"""How pandas calls an index without a name: row numbers are no feature, so it is left out."""
+"""Name that pandas gives to an unnamed index: row numbers are no feature, so it is left out."""
 
 
 @dataclass(frozen=True)
@@ -846,7 +845,7 @@ class ArrowFile:
     Parameters
     ----------
     format
-        Its name.
+        "Parquet" or "Feather".
     """
 
     format: str
@@ -957,7 +956,7 @@ KINDS: dict[str, FileKind] = {
     ".npy": ArrayFile(_load_array),
     ".npz": ArrayFile(_load_sparse),
 }
-"""By suffix."""
+"""Readers of formats, by suffix."""
 
 
 def list_files(
@@ -1014,7 +1013,7 @@ def read_chunks(file: TableFile, columns: Sequence[str] | None = None) -> Iterat
 
 
 def check_unchanged(file: TableFile, state: tuple[object, ...]) -> None:
-    """Raise DataError for a file whose size or time is no longer what it was."""
+    """Raise DataError for a file that has changed since `state`."""
     if file.state != state:
         raise DataError(
             f"The file {file.source!r} must stay as it is while it is read, but it has changed. "
@@ -1027,7 +1026,7 @@ Found = tuple[int, int | None, dict[str, Any] | None]
 
 
 def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
-    """Yield some rows with their lines and all their values, by a second pass over the file."""
+    """Yield position, line and all values of some rows, in a second pass over the file."""
     wanted, kind = set(rows), file.kind
     if not wanted:
         return
@@ -1043,7 +1042,7 @@ def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
 
 
 def name_lines(file: TableFile, reasons: Mapping[int, str]) -> dict[int, str]:
-    """Reasons with the lines of their rows."""
+    """Reasons of rows with line numbers filled in."""
     rows = [row for row, why in reasons.items() if why.startswith(LINE)]
     lines = {row: line for row, line, _ in find_rows(file, rows)}
     return {
@@ -1106,7 +1105,7 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
-    """One input or several as a list."""
+    """One input or several, as a list."""
     return [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
 
 
@@ -1235,7 +1234,7 @@ def _source_of(file: str, base: str) -> str:
 
 
 def _as_text(name: str) -> str:
-    """Name that any file can hold, also if its bytes are not UTF-8."""
+    """Name in UTF-8, with other bytes escaped and secrets hidden."""
     return hide_secrets(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
@@ -1273,7 +1272,7 @@ def _check_same_columns(first: TableFile, file: TableFile, columns: Sequence[str
 
 NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|decimal\d+\(.*\)")
 TEXTS = re.compile(r"(large_)?(string|binary)(_view)?|fixed_size_binary.*|dictionary<.*")
-"""Types of Arrow that hold the same values, by their names."""
+"""Names of Arrow types whose values can be in one column."""
 
 
 def _widen(kind: str) -> str:

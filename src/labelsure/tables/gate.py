@@ -122,7 +122,7 @@ class Gate:
         return [*self._number_failures(found), *self._shift_failures(found)]
 
     def all_failures(self, whole: FileEstimate, files: list[FileEstimate]) -> list[str]:
-        """Failures of all rows, and of the shift test of each file."""
+        """Failed conditions of the estimate of all rows, and failed shift tests of files."""
         found = self.failures(whole)
         for one in files:
             found += [f"{one.name}: {reason}" for reason in self._shift_failures(one)]

@@ -1,4 +1,4 @@
-"""`InputTable`: rows of a file as X of a model, and the names of the rows.
+"""`InputTable`: rows of a file as X of a model, and their row names.
 
 The first step of a model reads the columns: `TableColumns` makes features of them, and
 `PredictionColumns` another system's predictions. Models that were made in Python know their columns
@@ -92,7 +92,7 @@ def check_frame(X: FeaturesLike, where: str) -> pd.DataFrame:
 
 
 def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
-    """Refuse a table without some of the columns that a model needs, by name."""
+    """Raise InputError for a table without some of the columns that a model needs."""
     has = set(known)
     missing = [name for name in wanted if name not in has]
     if missing:
@@ -113,13 +113,13 @@ ID, LABEL, PROBABILITY = "id", "label", "probability"
 FEATURES = (NUMBER, CATEGORY, TEXT)
 
 MAX_CATEGORIES = 100
-"""One-hot columns of one category: those that are rarer share the last one."""
+"""Maximum one-hot columns of one category: rarer values share the last one."""
 
 SEVERAL_WORDS = 2.0
 """Mean number of words from which mostly different values are texts."""
 
 MANY_WORDS = 4.0
-"""Mean number of words from which values are texts even if they come again."""
+"""Mean number of words from which values are texts even if they repeat."""
 
 NOTES = {
     NUMBER: "scaled; missing values imputed by the median",
@@ -142,7 +142,7 @@ class ColumnRole:
     Parameters
     ----------
     name
-        Of the column.
+        Name of the column.
     role
         One of "number", "category", "text", "left out", "id", "label" and "probability".
     note
@@ -243,7 +243,7 @@ def _infer(name: str, column: Column) -> ColumnRole:
 
 
 NEARLY = 0.9
-"""Share of numbers among the values of a column from which on the others look like mistakes."""
+"""Share of numbers in a column from which on other values are probably mistakes."""
 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 
@@ -261,14 +261,14 @@ def _counts_rows(numbers: Floats) -> bool:
 
 
 MOSTLY = 0.5
-"""Share of unseen values of a category from which on they are worth a warning."""
+"""Share of unseen values of a category above which to warn."""
 
 MAX_WORDS = 20_000
-"""Words of one text column that have a weight: the most frequent ones."""
+"""Maximum words of one text column that have a weight, the most frequent ones."""
 
 
 def _read_feature(column: Column) -> tuple[Floats, Mask]:
-    """Numbers, with true as 1 and false as 0, and a mask of values that are none."""
+    """(n,) numbers, with true as 1 and false as 0, and a mask of values that are no number."""
     numbers, is_bad = read_numbers(column)
     for at in np.flatnonzero(is_bad).tolist():
         value = TRUTH_VALUES.get(str(column.iloc[at]).strip().lower())
@@ -298,7 +298,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     medians_
         Medians of number columns, which replace missing values.
     numeric_categories_
-        The categories whose values were numbers by their type: text is compared by its number.
+        Categories whose training values had a numeric type: texts are compared as numbers.
     transformer_
         scikit-learn's `ColumnTransformer`.
 
@@ -325,7 +325,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         X
             A DataFrame; values may be text, as those of CSV files.
         y
-            Is not looked at.
+            Ignored.
         """
         frame = check_frame(X, "the table")
         self.roles_ = infer_roles(frame) if self.roles is None else list(self.roles)
@@ -406,7 +406,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return pd.DataFrame(columns, index=frame.index)
 
     def _spell_categories(self, name: str, read: Texts) -> list[str]:
-        """Categories as training spelled them, whatever type they have here."""
+        """(n,) categories in the spelling of the training data, whatever their type here."""
         texts = [spell_category(text) for text in read.values]
         is_numeric = name in getattr(self, "numeric_categories_", ())
         if is_numeric:
@@ -428,7 +428,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         ]
 
     def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
-        """Warning for each category most of whose values training did not have.
+        """Warnings of columns whose categories are mostly unseen in training, by column.
 
         Parameters
         ----------
@@ -464,7 +464,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         return [asdict(role) for role in self.roles_]
 
     def get_feature_names_out(self, input_features: object = None) -> Any:
-        """Names of the features: the column, and for its values and words these."""
+        """Names of the features: column names, categories and words."""
         return self.transformer_.get_feature_names_out()
 
     def __str__(self) -> str:
@@ -519,28 +519,27 @@ LAYOUTS = {
 """Content of a row in each layout."""
 
 SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
-"""Those in which rows may list some labels only."""
+"""Layouts in which a row may list some of the labels only."""
 
 ANSWER_NAMES = ("answers", "votes", "samples")
 SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
-"""Columns that hold all scores of a row are looked for under these names; the last is what
-`files` calls rows without columns."""
+"""Names of columns that may hold all scores of a row; the last is `files.VALUE_COLUMN`."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the predictions of a row are.
+    """Location of the predictions in the columns of a table.
 
     Parameters
     ----------
     name
         One of `LAYOUTS`.
     column
-        The column that holds them, where it is one.
+        Column of all predictions of a row; None where there are several.
     label_names
-        The labels that the table names; None where it counts them.
+        Label names in the table; None where labels go by position.
     n_labels
-        How many a sparse matrix has; None for others.
+        Number of columns of a sparse matrix; None for other layouts.
     """
 
     name: str
@@ -584,7 +583,7 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
 
 
 def check_lists_labels(layout: str) -> None:
-    """Refuse a layout in which a row cannot list some labels only."""
+    """Raise InputError for a layout in which each row has all labels."""
     if layout not in SPARSE_LAYOUTS:
         raise InputError(
             "With `sparse`, rows must list pairs of label and score, or be those of a sparse "
@@ -629,7 +628,7 @@ def all_listed_labels(columns: Sequence[Iterable[object]]) -> list[str]:
 
 
 HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
-"""Layouts that need the name of a column."""
+"""Layouts with all predictions of a row in one column."""
 
 VOTES = "answers as zeros and ones"
 """Name of the column of arrays that `convert` makes of answers."""
@@ -673,7 +672,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     Attributes
     ----------
     label_names_, n_labels_
-        The names, None where there are none; how many labels there are.
+        Label names, None where there are none, and the number of labels.
 
     Examples
     --------
@@ -709,7 +708,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         Parameters
         ----------
         X, y
-            Are not looked at.
+            Ignored.
         """
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
@@ -926,9 +925,10 @@ def _read_columns(columns: pd.DataFrame, reasons: dict[object, str]) -> Floats:
 
 
 def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, object]]:
-    """Pairs of label and score in a cell; all scores may come in the order of the names.
+    """(label, score) pairs of a cell. Raises ValueError.
 
-    Without names a row lists some labels, or none.
+    Scores without labels are in the order of `label_names`, if there are any. Otherwise a cell may
+    list any labels, or none.
     """
     parsed = parse_cell(value)
     pairs = [] if not label_names and parsed in ([], {}) else find_pairs(parsed)
@@ -947,7 +947,7 @@ def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, obje
 
 
 def _place_scores(pairs: list[tuple[str, object]], places: Mapping[str, int]) -> dict[int, float]:
-    """Scores that a row lists, by the position of their labels."""
+    """Listed scores by label position. Raises ValueError."""
     found: dict[int, float] = {}
     for label, score in pairs:
         if label not in places:
@@ -974,8 +974,7 @@ class InputTable:
         columns; another one that was fitted to a DataFrame of numbers knows their names; one whose
         pipeline begins with a vectoriser takes the column "text", or the only one.
     id_column
-        The column that names the rows; None for the one that the model was made with, if the table
-        has it.
+        Column of row names; None for that of the training data, if the table has it.
 
     Examples
     --------
@@ -1012,7 +1011,7 @@ class InputTable:
         return [*dict.fromkeys((*needed, *([] if self.id_column is None else [self.id_column])))]
 
     def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
-        """X of these rows with their index, and their names.
+        """X of the rows, with their index, and the row names; None without an id column.
 
         Raises a `RowsError`, whose `reasons` are by row, where some rows cannot be used. The others
         can be read without them: ``read(frame.drop(index=list(error.reasons)))``.
@@ -1030,7 +1029,7 @@ class InputTable:
         return self._reader.convert(frame, where), ids
 
     def find_unseen(self, X: FeaturesLike) -> dict[str, str]:
-        """Warning for each category most of whose values training did not have."""
+        """Warnings of columns whose categories are mostly unseen in training, by column."""
         return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
 
     def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
@@ -1040,7 +1039,7 @@ class InputTable:
 
 
 class _TextColumn:
-    """The texts of a model that begins with a vectoriser: the column "text", or the only one."""
+    """Reader of texts, for a vectoriser as first step: the column "text", or the only one."""
 
     id_column = None
     columns_read = ()
@@ -1072,7 +1071,7 @@ class _TextColumn:
 
 
 class _NumberColumns:
-    """The columns of a model that was fitted to numbers: by name, or an array by position."""
+    """Reader of numbers: columns by name, or an array by position."""
 
     id_column = None
 

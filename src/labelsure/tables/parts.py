@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MANIFEST = "_manifest.json"
-"""It marks a folder as ours; names that begin with an underscore are no data to readers."""
+"""File with the inputs and settings of a run, beside its parts. Readers of Parquet folders skip
+names that begin with an underscore."""
 
 PART = re.compile(r"part-[0-9]{5,}-[0-9]{5,}\.parquet")
 
@@ -30,7 +31,7 @@ WORDS = {
 
 
 class ScoredParts(PartStore):
-    """The parts of one scoring run, for good or until they are joined to a file beside them.
+    """Store of the parts of one scoring run, temporary if they are joined to one file at the end.
 
     Parameters
     ----------
@@ -45,7 +46,10 @@ class ScoredParts(PartStore):
         self.keeps_parts = keeps_parts
 
     def find_change(self, manifest: Mapping[str, object]) -> str | None:
-        """Settings that differ from those of the parts here; None without parts."""
+        """First entry of the folder's manifest that differs, with old and new settings.
+
+        "" if all are equal, None without a manifest.
+        """
         try:
             before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
         except (OSError, ValueError):
@@ -62,7 +66,7 @@ class ScoredParts(PartStore):
 
     @contextmanager
     def locked(self, manifest: Mapping[str, object], *, overwrite: bool) -> Iterator[None]:
-        """Keep the place for this process, with the parts of the same run and no others."""
+        """Lock the folder for this process. Raises InputError for parts of another run."""
         folder = Path(self.place)
         if self.find_change(manifest) is None and (
             folder.is_file() or set(self.list()) - {LOCK, OWNER}
@@ -87,7 +91,7 @@ class ScoredParts(PartStore):
             self.clear()
 
     def _prepare(self, manifest: Mapping[str, object], overwrite: bool) -> None:
-        """Refuse to mix parts of different runs, or remove those of the other one."""
+        """Write the manifest; refuse parts of another run, or remove them if `overwrite`."""
         change = self.find_change(manifest)
         if change and not overwrite:
             raise InputError(
@@ -100,7 +104,7 @@ class ScoredParts(PartStore):
         self.put(MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
 
     def replace_by(self, other: ScoredParts) -> None:
-        """Take the finished parts of another folder, which is removed, in place of the own ones."""
+        """Replace the parts by those of another folder, and remove that folder."""
         folder, source = Path(self.place), Path(other.place)
         with locked_folder(folder, "The folder of the parts"):
             self.clear()
@@ -112,7 +116,7 @@ class ScoredParts(PartStore):
     def clear(self) -> None:
         """Remove the folder with all that a run writes into it, and nothing else."""
         folder = Path(self.place)
-        for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # the mark at last
+        for name in sorted(self.list(), key=lambda name: name == MANIFEST):  # last: it marks ours
             if name in (MANIFEST, LOCK, OWNER) or PART.fullmatch(name):
                 self.remove(name)
         with suppress(OSError):  # something else is in it
@@ -122,13 +126,13 @@ class ScoredParts(PartStore):
 # Formats
 
 NAME_SEPARATOR = ";"
-"""Between the names of labels in CSV, which has no lists."""
+"""Separator of label names in a cell of CSV, which has no lists."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*SEPARATORS, ".jsonl", ".parquet")
 
 GROUP_ROWS = 100_000
-"""Rows of a row group at least: readers of Parquet are slow with many small ones."""
+"""Minimum rows of a row group: readers of Parquet are slow with many small ones."""
 
 FORMULA = r"^[\t\r\n]|^[\p{Cc}\p{Cf}\p{Z}]*[=+\-@﹢﹣﹦﹫＋－＝＠]"  # noqa: RUF001
 """Texts that spreadsheets compute: they skip invisible characters first, such as a byte order mark,

@@ -80,13 +80,13 @@ class ModelFile:
     Parameters
     ----------
     path
-        Of the file.
+        Absolute path.
     checksum
-        SHA-256 of its bytes.
+        SHA-256 of the file.
     trust
         Types that may be built, as for `labelsure.load`.
     content
-        The bytes, where workers may not see the file.
+        Bytes of the file, for workers on other machines.
     """
 
     path: str
@@ -96,7 +96,7 @@ class ModelFile:
 
     @classmethod
     def find(cls, path: AnyPath, trust: Iterable[str] = (), *, packed: bool = False) -> ModelFile:
-        """Read the checksum of a file, and keep its bytes where it is to be `packed`."""
+        """Model file with its checksum, and with its bytes if `packed`."""
         file = storage.expand_path(path)
         content = storage.read_bytes(file)
         kept = content if packed else None
@@ -148,7 +148,7 @@ _LOADED: dict[tuple[str, tuple[str, ...]], Any] = {}  # the model that this proc
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """Which columns the table of predictions has, as for `score_frame`."""
+    """Options of the table of predictions, as for `score_frame`."""
 
     id_column: str | None = None
     top: int = 3
@@ -325,7 +325,7 @@ def _to_pandas(frame: FrameLike) -> pd.DataFrame:
 
 
 def _empty_table(schema: pa.Schema) -> pd.DataFrame:
-    """Table without rows whose types do not depend on values."""
+    """Empty table of a schema, with nullable integers and truth values."""
     import pandas as pd
 
     nullable = {"bool": pd.BooleanDtype(), "int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
@@ -379,7 +379,7 @@ class FrameScorer:
     def score(
         self, rows: pd.DataFrame, X: FeaturesLike, ids: pd.Index | None
     ) -> tuple[pd.DataFrame, RowEstimates]:
-        """Table of predictions for rows, which the model takes as X, and their estimates."""
+        """Table of predictions for rows, whose features are X, and their estimates."""
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
@@ -441,7 +441,7 @@ Progress = Callable[[int, int | None], None]
 
 
 def part_name(file: int, chunk: int) -> str:
-    """Name of the part of a chunk, by the numbers of file and chunk; parts sort by their names."""
+    """File name of the part of a chunk; names sort like (file, chunk)."""
     return f"part-{file:05d}-{chunk:05d}.parquet"
 
 
@@ -456,9 +456,9 @@ class FileRows:
     Parameters
     ----------
     file, model
-        The model, as workers load it and as it is here.
+        Model file that workers load, and the loaded model.
     files, columns
-        The files, and the columns that the model needs; None for all.
+        Files, and columns that the model needs; None for all.
     """
 
     file: ModelFile
@@ -488,7 +488,7 @@ class FileRows:
 
     @property
     def sources(self) -> list[str]:
-        """The name of each file, below the input that was given."""
+        """Name of each file, relative to the input."""
         return [file.source for file in self.files]
 
     def read(self) -> Iterator[tuple[str, Chunk]]:
@@ -607,9 +607,9 @@ class ReadRows:
     Parameters
     ----------
     chunk
-        Where they are.
+        The chunk.
     rows, X, ids
-        As they were read, as the model takes them, and their names.
+        Rows as read, features of the model, and row names.
     """
 
     chunk: Chunk
@@ -641,9 +641,9 @@ class BadRows:
     Parameters
     ----------
     output
-        The file; None for none.
+        File for bad rows, or None.
     sets_aside
-        Whether they are left out; otherwise the first one is an error.
+        Whether bad rows are left out; otherwise the first one is an error.
     """
 
     def __init__(self, output: FinishedOutput | None, *, sets_aside: bool) -> None:
@@ -660,7 +660,7 @@ class BadRows:
         overwrite: bool,
         skips: bool = False,
     ) -> BadRows:
-        """Check the file for bad rows, if one is wanted, before anything is computed."""
+        """Bad rows with a file, which is checked before anything is computed, or without."""
         if path is None:
             return cls(None, sets_aside=skips)
         place = check_bad_rows(storage.expand_path(path))
@@ -671,7 +671,7 @@ class BadRows:
         return cls(output, sets_aside=True)
 
     def add(self, source: str, reasons: Iterable[tuple[int, str]]) -> None:
-        """Note bad rows of a file."""
+        """Add bad rows of a file."""
         self.reasons.setdefault(source, {}).update(reasons)
 
     def write(self, files: Iterable[TableFile]) -> int:
@@ -704,9 +704,9 @@ def check_bad_rows(path: Path) -> Path:
 
 
 def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = None) -> ReadRows:
-    """Rows of a chunk as the model takes them. Bad rows are refused, or put into `bad`.
+    """Usable rows of a chunk; reasons of the others are added to `bad`, or raised if it is None.
 
-    X is None where there is no other row.
+    X is None if no row can be used.
     """
     rows, reasons = chunk.read()
     if reasons and bad is None:
@@ -725,7 +725,7 @@ def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = Non
 
 
 def read_files(files: FileRows, inputs: InputTable, bad: BadRows) -> Iterator[ReadRows]:
-    """Yield the rows of all files that can be used. Raises the first bad row, or puts it aside."""
+    """Yield the usable rows of each chunk. Bad rows are set aside or raise RowsError."""
     for _, chunk in files.read():
         own: dict[int, str] | None = {} if bad.sets_aside else None
         try:
@@ -763,10 +763,10 @@ def score_chunk(
     settings: ScoreSettings,
     sets_aside: bool,
 ) -> tuple[JsonObject, bool]:
-    """Notes of a chunk, which is scored and written to the store unless an earlier run has done so.
+    """Notes of the part of a chunk, and whether an earlier run has written it.
 
-    Bad rows are set aside or refused. A part from which rows were set aside is made again where
-    they are refused.
+    Otherwise the chunk is scored and written to the store. Bad rows are set aside or refused; a
+    part from which rows were set aside is made again where they are refused.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -807,7 +807,7 @@ def score_chunk(
 
 
 def _pack(compared: ComparedRows) -> list[object]:
-    """Compared rows as text in base64: numbers in JSON would take twice the time."""
+    """Column names, and values and keys of compared rows in base64, twice as fast as JSON."""
     values = compared.view.to_numpy(np.float32), np.asarray(compared.keys, np.float64)
     return [list(compared.view), *(b64encode(part.tobytes()).decode() for part in values)]
 
@@ -834,24 +834,23 @@ class ScoreRun:
     out
         The file or the folder.
     n_rows
-        Predictions in it.
+        Number of predictions.
     n_bad
-        Rows that were set aside.
+        Number of rows that were set aside.
     n_accepted
-        Predictions that the policy accepts; None without a target or a share.
+        Number of accepted predictions; None without a target or a share.
     metric
-        The name of the accuracy.
+        Title of the metric.
     mean_estimated
-        The mean of the estimated accuracies.
+        Mean estimated accuracy.
     n_parts, n_kept
-        Parts in all, and those that an earlier run had finished.
+        Number of parts, and of those that an earlier run had finished.
     n_audited
-        Rows that chance has chosen for an audit.
+        Number of random rows marked for an audit.
     shift
-        Whether the rows are like the calibration set, by at most 2,000 of them that chance has
-        chosen, or why that was not tested.
+        Result of the shift test on at most 2,000 random rows, or why there was none.
     shift_found
-        Whether they are not.
+        Whether the test found a shift.
     """
 
     out: str
@@ -1056,7 +1055,7 @@ def _finish_parts(
 def _read_marked(
     store: PartStore, notes: JsonObject, audited: Floats | None, seed: int
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the parts that have rows, with the column of an audit."""
+    """Yield name and table of each non-empty part, with the column "audit" if there is one."""
     for name, part in notes.items():
         if part["n_rows"]:
             table = store.read(name)
@@ -1101,7 +1100,7 @@ def _check_text(
 
 
 def _draw_audit(notes: JsonObject, n_rows: int, seed: int) -> Floats:
-    """Sorted keys of a random sample of the rows of all parts."""
+    """(n_rows,) smallest row keys in ascending order: a random sample of all parts."""
     smallest = np.empty(0)
     for part in notes.values():
         rows = np.arange(part["first_row"], part["first_row"] + part["n_rows"] + len(part["bad"]))
@@ -1116,7 +1115,7 @@ def _audit_seed(seed: int) -> str:
 
 
 def _mark_audit(table: pa.Table, file: str, audited: Floats, seed: int) -> pa.Table:
-    """Part with the column "audit"."""
+    """Table of a part with the mask of sampled rows as column "audit"."""
     import pyarrow as pa
 
     place = table.schema.get_field_index("row") + 1
@@ -1131,7 +1130,7 @@ def _list_noted(notes: dict[str, JsonObject], name: str) -> list[Any]:
 
 
 def _warn_of_values(notes: dict[str, JsonObject]) -> None:
-    """Say which values the model has not met, once for each column."""
+    """Warn of unseen values, once for each column, and of odd answers."""
     unseen = {name: text for texts in _list_noted(notes, "unseen") for name, text in texts.items()}
     odd = sum((OddAnswers(**counts) for counts in _list_noted(notes, "odd_answers")), OddAnswers())
     for text in filter(None, [*unseen.values(), str(odd)]):

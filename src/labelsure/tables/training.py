@@ -75,7 +75,7 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     ),
     "forest": _make_forest,
 }
-"""Each is made from a seed. A new one is an entry here."""
+"""Constructors of classifiers by name, from a random seed."""
 
 DEFAULT_CLASSIFIER = "layer"
 """Chosen by benchmarks/training.py, whose results are in docs/evidence/training.csv."""
@@ -87,7 +87,7 @@ DEFAULT_REASON = (
 )
 
 LEARNERS_PER_LABEL = {"ecc": 10, "br": 1, "trellis": 1, "pcc": 1, "layer": 6}
-"""Base learners that one fit needs for each label, for the progress bar."""
+"""Base learners of one fit per label, for the progress bar."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class DescribedFile:
     versions
         Versions of the packages that wrote the file, by name.
     trust
-        The types that have to be trusted to load it.
+        Types that must be trusted to load it.
     card
         Of an `AccuracyAwareClassifier`; None for others.
     """
@@ -269,7 +269,7 @@ def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, s
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
-    """Refuse a label that is the same in every row, of which nothing can be learned."""
+    """Raise DataError for a label that is the same in every row."""
     for name, column in zip(names, Y.T, strict=True):
         if column.min() == column.max():
             raise DataError(
@@ -295,7 +295,7 @@ def calibrate_model(
     random_state: int | None = 0,
     **settings: Any,
 ) -> AccuracyAwareClassifier:
-    r"""Make a model of another system's predictions, from some whose truth is known.
+    r"""Make a model of another system's predictions, from labelled rows.
 
     Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
     `settings` are those of `AccuracyAwareClassifier`, such as `metric` and `target`. Scores are of

@@ -1,4 +1,4 @@
-"""Tables of true labels: how they are read, and joined with predictions or rows of files."""
+"""Tables of true labels, joined with predictions or rows of files by id or by position."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ ROW, FILE, ID = "row", "file", "id"
 
 
 def shared_id(name: str | None, *columns: Iterable[object]) -> str | None:
-    """Default column of ids, if all tables have it."""
+    """The name of the id column, if all tables have it; otherwise None."""
     return name if all(name in of for of in columns) else None
 
 
 @dataclass(frozen=True)
 class TrueLabels:
-    """The truth of some rows.
+    """True labels of some rows, and the names of these rows.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class TrueLabels:
     label_names
         One for each label, or None.
     names
-        Which row each is, as text: its id, or its position in its file; None where the truth has
-        the rows of the other table, in their order.
+        Row names as text: ids, or positions in the file; None where rows are those of the other
+        table, in the same order.
     id_column
-        The column that names rows; None where they go by position.
+        Column of row names; None for positions.
     where
         Name of the table in messages.
     files
-        The file of each row; "" where ids name the rows.
+        File of each row; "" where names are ids.
     fingerprints
-        Fingerprint of each row that is named by its position, where `score` has written it.
+        Fingerprint of each row as `score` wrote it, where names are positions; empty without.
     """
 
     labelsets: Labelsets
@@ -87,10 +87,10 @@ class TrueLabels:
         columns: Iterable[object] = (),
         sources: Sequence[str] | None = None,
     ) -> TrueLabels:
-        """Read the truth of rows that a model predicts, by their ids.
+        """Read the true labels of rows that a model predicts.
 
-        Without ids it is that of all rows in their order, of an input with some `columns`; or,
-        where the files of the input are given as `sources`, of those whose positions it has.
+        Rows are named by ids; without ids by their positions in the files `sources`, or else they
+        are all rows, in order, of an input with these `columns`.
         """
         frame, where = read_table(path, text=text), show_name(path)
         inputs, named_by = InputTable(model, id_column), id_column
@@ -128,7 +128,7 @@ class TrueLabels:
         return replace(found, files=files)
 
     def find(self, names: pd.Index, source: str = "") -> tuple[Indices, Indices]:
-        """Entries of the truth for rows of a file, and the positions of these rows."""
+        """(m,) positions in the truth of rows that a file has too, and (m,) in the file."""
         assert self.names is not None  # rows are named
         own = np.flatnonzero(
             [file in ("", source) for file in self.files or [""] * len(self.names)]
@@ -138,7 +138,7 @@ class TrueLabels:
         return own[entry_of[places]], places
 
     def check_fingerprints(self, entries: Indices, found: Sequence[str], source: str) -> None:
-        """Refuse rows of a file that are others than those that were labelled."""
+        """Raise DataError for rows of a file whose fingerprint is not that of the labelled row."""
         for entry, fingerprint in zip(entries, found, strict=True):
             if self.fingerprints and self.fingerprints[entry] != fingerprint:
                 assert self.names is not None  # rows are named
@@ -150,7 +150,7 @@ class TrueLabels:
                 )
 
     def check_found(self, entries: Indices, where: str = "the input") -> None:
-        """Refuse a truth of rows that are not in the input, or are there twice."""
+        """Raise DataError unless each row of the truth was found once in the input."""
         assert self.names is not None  # rows are named
         times = np.bincount(entries, minlength=len(self.names))
         for wrong, what in ((times == 0, "missing there"), (times > 1, "there twice")):
@@ -161,7 +161,7 @@ class TrueLabels:
                 )
 
     def locate(self, frame: pd.DataFrame, where: str) -> tuple[Indices, Indices]:
-        """Entries of the truth for rows of a table, and the positions of these rows."""
+        """(m,) positions in the truth of rows that a table has too, and (m,) in the table."""
         if self.names is None:
             if len(frame) != self.labelsets.shape[0]:
                 raise InputError(
@@ -177,7 +177,7 @@ class TrueLabels:
         return entries, places
 
     def join(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Rows of a table whose truth is known, in the order of the truth."""
+        """Labelled rows of a table, in the order of the truth."""
         entries, places = self.locate(frame, where)
         return frame.iloc[places[np.argsort(entries)]].reset_index(drop=True)
 
@@ -194,10 +194,10 @@ def read_truth(
     id_column: str | None = None,
     sparse: bool = False,
 ) -> TrueLabels:
-    """Truth in a table.
+    """True labels of a table.
 
-    Its labels are `labels`, or must be those of the predictions (none of which may have a name),
-    or follow from the truth.
+    The label names are `labels`, else `predicted` (empty if predictions have no names), else those
+    that occur in the table.
     """
     for name in (id_column, label_column):
         if name is not None and name not in frame.columns:
@@ -252,7 +252,7 @@ def read_truth(
 
 
 def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tuple[str, ...]:
-    """File of the input for each row of the truth."""
+    """(n,) names of the input file of each row of the truth."""
     known = list(dict.fromkeys(sources))
     if FILE not in frame.columns:
         if len(known) > 1:
@@ -287,7 +287,7 @@ def _read_fingerprints(frame: pd.DataFrame, where: str) -> tuple[str, ...]:
 
 
 def _find_file(name: str, sources: list[str]) -> list[str]:
-    """Files that a name may mean: by its end, or below a folder that was renamed."""
+    """Files whose path ends in a name, else those of the same path below a renamed folder."""
     parts = os.path.normpath(name).split("/")
     by_end, below = list[str](), list[str]()
     for source in sources:
@@ -316,11 +316,11 @@ def _read_positions(column: Column, where: str) -> pd.Index:
 
 
 FINGERPRINT = "fingerprint"
-"""Column of fingerprints, by which a join by position notices rows that are not those it means."""
+"""Column of row fingerprints, which a join by position compares."""
 
 
 def fingerprint_rows(X: FeaturesLike, rows: Indices | None = None) -> list[str]:
-    """Fingerprints of instances, of the values that a model sees; they begin with a letter.
+    """Hashes of the rows of X, (n,) texts: "r" and 16 hexadecimal digits.
 
     Parameters
     ----------

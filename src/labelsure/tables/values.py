@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "-nan", "null"})
-"""How files spell that a value is not there, in small letters."""
+"""Lower-case spellings of missing values."""
 
 CONTAINERS = (list, tuple, set, dict, np.ndarray)
 
 MAX_EXACT = 10**15
-"""Floats spell whole numbers up to here by their digits."""
+"""Limit below which whole floats are written as integers: they are exact up to 2**53, 9e15."""
 
 
 def decode_bytes(content: bytes, what: str) -> str:
@@ -41,7 +41,7 @@ def decode_bytes(content: bytes, what: str) -> str:
 
 
 def decode_table(table: pa.Table) -> tuple[pa.Table, dict[int, str]]:
-    """Table without the rows whose bytes are no text, and why these are left out, by position."""
+    """Table without rows whose bytes are not UTF-8, and the reasons of these rows by position."""
     import pyarrow as pa
 
     reasons: dict[int, str] = {}
@@ -130,7 +130,7 @@ def spell(value: object) -> str:
 
 
 def spell_ids(column: Column) -> tuple[Column, dict[int, str]]:
-    """Names of rows, and by position why values are none.
+    """Row names, and by position the reasons of values that are no name.
 
     Integers and texts stay as they are; other values get one spelling, missing ones are None.
     """
@@ -173,9 +173,9 @@ class Texts:
     values
         One for each row; "" where it is missing or no text.
     missing, is_number
-        Which are missing, and which are numbers by their type.
+        (n,) masks of missing values, and of values whose type is a number.
     reasons
-        Why values are no text, by position.
+        Reasons of values that are no text, by position.
     """
 
     values: Any
