@@ -56,7 +56,8 @@ def conditional_of(chain):
 def draw_every_labelset(chains):
     """Uniforms of 0 set a label, those of nearly 1 do not: (1, m, 2**L, L) draws."""
     uniforms = np.stack([1 - 1e-15 - ALL[:, c.order] * (1 - 1e-15) for c in chains])
-    owners = WeightedChains(chains).owners_of_each(len(ALL))
+    of_chain = np.arange(len(chains))[:, np.newaxis]
+    owners = np.broadcast_to(of_chain, (1, len(chains), len(ALL)))
     return WeightedChains(chains).draw(owners, uniforms[np.newaxis])
 
 
@@ -119,7 +120,7 @@ def test_moments_of_paths_against_loops(kind):
             for j in range(5):
                 c = 0.0
                 for i in range(5):
-                    if kind == "linear" and unset[i] * (1 - unset[i]) >= chain_paths.DOUBT:
+                    if kind == "linear" and unset[i] * (1 - unset[i]) >= chain_paths.MIN_VARIANCE:
                         position = [int(np.flatnonzero(chain.order == a)[0]) for a in (j, i)]
                         c += chain.weights[position[0], position[1]] * (y[i] - p[i])
                 expected[code % 2, :, j] += [p[j], c, p[j] ** 2, p[j] * c, c * c]

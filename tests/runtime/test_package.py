@@ -174,10 +174,10 @@ def test_otherwise_the_cores_that_a_process_may_use(monkeypatch):
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 7, 100])
 @pytest.mark.parametrize("threads", ["1", "2", "8"])
-@pytest.mark.parametrize("worth_threads", [0.0, 1e-5, np.inf])
-def test_blocks_cover_every_row_once(n_rows, threads, worth_threads, monkeypatch):
+@pytest.mark.parametrize("min_serial_seconds", [0.0, 1e-5, np.inf])
+def test_blocks_cover_every_row_once(n_rows, threads, min_serial_seconds, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", threads)
-    monkeypatch.setattr("labelsure._kernels.threads.WORTH_THREADS", worth_threads)
+    monkeypatch.setattr("labelsure._kernels.threads.MIN_SERIAL_SECONDS", min_serial_seconds)
     seen = [0] * n_rows
 
     def kernel(start, stop, seen):
@@ -188,26 +188,26 @@ def test_blocks_cover_every_row_once(n_rows, threads, worth_threads, monkeypatch
     assert seen == [1] * n_rows
 
 
-@pytest.mark.parametrize(("worth_threads", "n_blocks"), [(0.0, 12), (np.inf, 4)])
-def test_threads_start_where_there_is_enough_work(worth_threads, n_blocks, monkeypatch):
+@pytest.mark.parametrize(("min_serial_seconds", "n_blocks"), [(0.0, 12), (np.inf, 4)])
+def test_threads_start_where_there_is_enough_work(min_serial_seconds, n_blocks, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
-    monkeypatch.setattr("labelsure._kernels.threads.WORTH_THREADS", worth_threads)
+    monkeypatch.setattr("labelsure._kernels.threads.MIN_SERIAL_SECONDS", min_serial_seconds)
     workers = map_rows(lambda start, stop: threading.get_ident(), 40)
     assert len(workers) == n_blocks
-    assert (threading.get_ident() in workers) == (worth_threads > 0)
+    assert (threading.get_ident() in workers) == (min_serial_seconds > 0)
 
 
-@pytest.mark.parametrize("worth_threads", [0.0, np.inf])
-def test_a_thread_that_works_for_others_starts_no_more_of_them(worth_threads, monkeypatch):
+@pytest.mark.parametrize("min_serial_seconds", [0.0, np.inf])
+def test_a_thread_that_works_for_others_starts_no_more_of_them(min_serial_seconds, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
-    monkeypatch.setattr("labelsure._kernels.threads.WORTH_THREADS", worth_threads)
+    monkeypatch.setattr("labelsure._kernels.threads.MIN_SERIAL_SECONDS", min_serial_seconds)
     assert set(map_rows(lambda start, stop: n_threads(), 6)) == {1}
     assert n_threads() == 3
 
 
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "2")
-    monkeypatch.setattr("labelsure._kernels.threads.WORTH_THREADS", 0.0)
+    monkeypatch.setattr("labelsure._kernels.threads.MIN_SERIAL_SECONDS", 0.0)
 
     def kernel(start, stop):
         raise RuntimeError("in a thread")

@@ -18,9 +18,9 @@ import numpy as np
 from labelsure._kernels.compiling import fast_inner, inner, kernel
 from labelsure._kernels.labelset_search import find_slot, mixture_probability
 
-LEAST_SCALE = 1e-300  # a scale that underflowed to 0 would prove that nothing was pruned
+MIN_SCALE = 1e-300  # a scale that underflowed to 0 would prove that nothing was pruned
 HALVINGS = 60  # of an interval, after which its ends differ by rounding
-LEAST_SCORE = 0.2
+MIN_RELATIVE_SCORE = 0.2
 """Beyond as many labelsets as are kept, those are evaluated whose score is at least this share of
 the k-th largest. The score of the mode was at least .3 of the largest in 1,500 rows of 16 labels:
 1 to 10 random chains, flat and sharp, and chains fitted to CAL500, Enron and Yeast."""
@@ -35,13 +35,14 @@ def _count_above(values, threshold):
 
 
 @inner
-def _choose_children(children, width, most, chosen):
-    """Write the places of the `width` largest, by bisection; return the largest of the others.
+def _choose_children(children, width, largest, chosen):
+    """Number of chosen children, and the largest probability of the others.
 
-    `most` is the largest of all. Numbers that differ by less than most * 2**-60 count as equal: of
-    these the first are taken.
+    Writes the indices of the `width` largest to `chosen`, in ascending order, by bisection of a
+    threshold in [0, largest]. Probabilities within largest * 2**-60 of each other count as equal:
+    of these the first are taken.
     """
-    low, high, n_above = 0.0, most, 0
+    low, high, n_above = 0.0, largest, 0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         n = _count_above(children, middle)
@@ -51,7 +52,7 @@ def _choose_children(children, width, most, chosen):
             high, n_above = middle, n
             if n == width:
                 break
-    n_equal, n_chosen, left = width - n_above, 0, 0.0
+    n_equal, n_chosen, largest_other = width - n_above, 0, 0.0
     for c in range(children.size):
         child = children[c]
         is_equal = (child > low) & (child <= high) & (n_equal > 0)
@@ -59,12 +60,13 @@ def _choose_children(children, width, most, chosen):
         n_equal -= is_equal
         chosen[n_chosen] = c
         n_chosen += is_chosen
-        left = max(left, 0.0 if is_chosen else child)
-    return n_chosen, left
+        largest_other = max(largest_other, 0.0 if is_chosen else child)
+    return n_chosen, largest_other
 
 
 @fast_inner
 def _split_prefixes(q, odds, children):
+    """children[2 c] = q[c] / (1 + odds[c]) and children[2 c + 1] = q[c] odds[c] / (1 + odds[c])."""
     for c in range(q.size):
         children[2 * c] = q[c] / (1.0 + odds[c])
         children[2 * c + 1] = q[c] / (1.0 + 1.0 / odds[c])
@@ -72,31 +74,29 @@ def _split_prefixes(q, odds, children):
 
 @inner
 def _search_beam(m, odds, factors, order, width, nodes, work):
-    """Write the likeliest labelsets of chain m and their probabilities, but for a factor.
+    """Size n of the final beam of chain m, its scale, and the largest pruned prefix probability.
 
-    A labelset is a list of nodes, from that of its last label back to node 0, which has no label.
-
-    Returns how many labelsets there are, the factor, and the largest probability of a prefix that
-    was pruned.
+    Labelset c < n is the linked list of nodes from last[c] back to node 0, which has no label, and
+    its probability is scale * q[c].
     """
     label_of, before = nodes
-    last, q, parents, of_label, children, chosen = work
+    last, q, parents, label_odds, children, chosen = work
     n, n_nodes, scale, pruned = 1, 1, 1.0, 0.0
     q[0], last[0] = 1.0, 0
     for label in order:
         for c in range(n):
-            node, of_label[c], parents[c] = last[c], odds[m, label], last[c]
+            node, label_odds[c], parents[c] = last[c], odds[m, label], last[c]
             while node > 0:
-                of_label[c] *= factors[m, label_of[node], label]
+                label_odds[c] *= factors[m, label_of[node], label]
                 node = before[node]
-        _split_prefixes(q[:n], of_label, children)
+        _split_prefixes(q[:n], label_odds, children)
         n, largest = 2 * n, 0.0
         for c in range(n):
             largest = max(largest, children[c])
             chosen[c] = c
         if n > width:
-            n, left = _choose_children(children[:n], width, largest, chosen)
-            pruned = max(pruned, scale * left)
+            n, largest_other = _choose_children(children[:n], width, largest, chosen)
+            pruned = max(pruned, scale * largest_other)
         for c in range(n):
             last[c] = parents[chosen[c] >> 1]
             if chosen[c] & 1:
@@ -104,13 +104,13 @@ def _search_beam(m, odds, factors, order, width, nodes, work):
                 last[c] = n_nodes
                 n_nodes += 1
             q[c] = children[chosen[c]] / largest
-        scale = max(scale * largest, LEAST_SCALE)
+        scale = max(scale * largest, MIN_SCALE)
     return n, scale, pruned
 
 
 @inner
 def _write_key(node, nodes, key):
-    """Write the bits of the labels in a list of nodes."""
+    """Bit set (uint64 words) of the labels in the linked list that ends at `node`, into key."""
     label_of, before = nodes
     for w in range(key.size):
         key[w] = np.uint64(0)
@@ -121,7 +121,7 @@ def _write_key(node, nodes, key):
 
 @inner
 def _list_labels(key, labels):
-    """Write the labels of a key; return their number."""
+    """Number n of labels in a bit set; they are written to labels[:n], ascending."""
     n = 0
     for label in range(labels.size):
         labels[n] = label
@@ -144,11 +144,11 @@ def beam_rows(
     width
         Number of prefixes kept in each chain.
     n_best
-        Number of most probable labelsets of interest, k.
+        Rank k of the score that `MIN_RELATIVE_SCORE` multiplies.
     labelsets
         (n, at least k, L) written: distinct labelsets, the most probable first.
     lengths
-        (n,) written: how many were found.
+        (n,) written: number of labelsets.
     unseen
         (n,) written: upper bound on the probability of any other labelset.
     """
@@ -161,10 +161,11 @@ def beam_rows(
     work = (last, q, parents, np.empty(width), np.empty(2 * width), chosen)
     nodes = np.empty((2, width * n_labels + 1), dtype=np.int64)
     keys = np.empty((n_most, (n_labels + 63) >> 6), dtype=np.uint64)
-    # `bounds`: by how much a labelset's bound is above that of labelsets that no chain found.
+    # A labelset outside the beam of a chain has at most that chain's pruned probability:
+    # n_chains * P(y) <= total + bounds, total being the bound of labelsets that no chain found.
     scores, bounds, P = np.empty(n_most), np.empty(n_most), np.empty(n_most)
     slots, labels = np.empty(n_slots, dtype=np.int64), np.empty(n_labels, dtype=np.int64)
-    of_label = np.empty(n_labels)
+    label_odds = np.empty(n_labels)
     for i in range(start, stop):
         total, n_found = 0.0, 0
         for s in range(n_slots):
@@ -184,14 +185,14 @@ def beam_rows(
                 scores[slots[place]] += shares[i, m] * scale * q[c]
                 bounds[slots[place]] += shares[i, m] * (scale * q[c] - pruned)
         best = np.argsort(-scores[:n_found])
-        least, largest = LEAST_SCORE * scores[best[min(n_best, n_found) - 1]], total
+        least, largest = MIN_RELATIVE_SCORE * scores[best[min(n_best, n_found) - 1]], total
         n_evaluated = 0
         for f in best:
             if scores[f] < least and n_evaluated >= labelsets.shape[1]:
                 largest = max(largest, total + bounds[f])
             else:
-                of_y = labels[: _list_labels(keys[f], labels)]
-                p = mixture_probability(of_y, odds[i], factors, shares[i], of_label)
+                members = labels[: _list_labels(keys[f], labels)]
+                p = mixture_probability(members, odds[i], factors, shares[i], label_odds)
                 P[n_evaluated] = max(p, scores[f] / n_chains)  # the score, where p underflows
                 n_evaluated += 1
         # Those that were evaluated come first in `best`.

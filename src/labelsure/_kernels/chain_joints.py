@@ -40,13 +40,13 @@ from labelsure._kernels.compiling import fast_inner, inner, kernel
 from labelsure._runtime.typing import Floats, Indices
 
 BlockPlan = tuple[Floats, Floats, Indices, Indices, tuple[Indices, ...], Indices]
-"""What `plan_blocks` returns and `joint_rows` takes."""
+"""Weights, odds factors, bits by position, positions by bit, scatter indices, fixed labels."""
 
 BLOCK_LABELS = 18  # labels that vary within a block of labelsets, which fits the shared cache
 LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart
 LOW = 9  # labels that vary within the part of a block that is worked on at a time
 PART = 1 << LOW  # prefixes worked on at a time: buffers of 4 KiB
-LONG_RUN = 32  # neighbours that are worth a loop of their own
+LONG_RUN = 32  # contiguous entries from which on they are copied in a loop of their own
 NO_BIT = 62  # a zero inserted there changes no code
 SAFE_LOGIT = 700.0  # exp of this is still a float
 SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
@@ -54,7 +54,7 @@ SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
 
 @inner
 def _fill_products(first, factors, table):
-    """Write first * (product of the factors whose bits are set) for every code into table."""
+    """table[c] = first * (product of the factors whose bits are set in c), c < 2**n_factors."""
     table[0] = first
     size = 1
     for factor in factors:
@@ -65,7 +65,7 @@ def _fill_products(first, factors, table):
 
 @inner
 def _fill_sums(first, terms, table):
-    """Write first + (sum of the terms whose bits are set) for every code into table."""
+    """table[c] = first + (sum of the terms whose bits are set in c), c < 2**n_terms."""
     table[0] = first
     size = 1
     for term in terms:
@@ -76,10 +76,12 @@ def _fill_sums(first, terms, table):
 
 @fast_inner
 def _split_by_odds(q, odds, factor, other_factor, link, parts):
-    """Split each prefix's probability by the odds of its next two labels, with one division.
+    """Joint of each prefix with its next two labels from their odds a and b, with one division.
 
-    The second label's odds are `link` times as large where the first is set. Neighbours in `odds`
-    and `parts` are a constant apart, so that the compiler knows that they do not overlap.
+    P(0, 0), P(1, 0), P(0, 1), P(1, 1) are the four rows of `parts`, q (1 + b l), q a (1 + b),
+    q (1 + b l) b and q a (1 + b) b l over (1 + a) (1 + b) (1 + b l): the first label multiplies the
+    odds of the second by l = `link`. Rows of `odds` and `parts` are a constant stride apart, so
+    that the compiler knows that they do not overlap.
     """
     for c in range(q.size):
         first = odds[c] * factor
@@ -96,7 +98,7 @@ def _split_by_odds(q, odds, factor, other_factor, link, parts):
 
 @inner
 def _split_by_logits(q, logits, shift, other_shift, link, parts):
-    """Do the same where products of odds could overflow."""
+    """As `_split_by_odds`, from logits, where products of odds could overflow."""
     for c in range(q.size):
         zero, one = _split_by_logit(q[c], logits[c] + shift)
         second = logits[PART + c] + other_shift
@@ -106,6 +108,7 @@ def _split_by_logits(q, logits, shift, other_shift, link, parts):
 
 @inner
 def _split_by_logit(q, logit):
+    """Products of q with P(0) and P(1) of a label with this logit, without overflow."""
     small = np.exp(-abs(logit))
     likely = q / (1.0 + small)
     unlikely = likely * small
@@ -114,15 +117,15 @@ def _split_by_logit(q, logit):
 
 @inner
 def _insert_zero(code, bit):
-    """Return the code with a zero inserted as this bit."""
+    """Code with a zero inserted at this bit: higher bits move up by one."""
     return 2 * code - (code & ((1 << bit) - 1))
 
 
 @inner
 def _move_prefixes(part, places, start, run, add, target):
-    """Write or add the prefixes of a part to their places, counted from `start`.
+    """Scatter: target[start + places[c]] = part[c], or += part[c] where `add`.
 
-    `run` neighbours stay neighbours.
+    Each `run` entries from a multiple of `run` on are contiguous in the target as well.
     """
     if run >= LONG_RUN:
         for c in range(0, part.size, run):
@@ -145,17 +148,17 @@ def _move_prefixes(part, places, start, run, add, target):
 
 @inner
 def _place_prefixes(parts, size, places, start, first, second, add, target):
-    """Put a part's prefixes with two more labels where they belong.
+    """Scatter prefixes that two labels have split to their codes in the block.
 
-    Each label has its place in the code whatever its position in the chain, so that the joints of
-    all chains are in the same order when they are finished.
+    The bit of a label does not depend on its position in the chain, so that all chains end in the
+    same order of codes and can be added.
 
     Parameters
     ----------
     parts
         Probabilities with neither label, the first, the second and both.
     places
-        Of the prefixes when the new labels that vary have the value 0; from `start` on.
+        Codes of the prefixes, less `start`, when the new labels that vary have the value 0.
     first, second
         Whether a label varies, and its bit or its only value.
     """
@@ -178,12 +181,11 @@ def _place_prefixes(parts, size, places, start, first, second, add, target):
 
 
 @inner
-def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
-    """Gather what decides the label at position `j` when those before position `known` are known.
+def _gather_terms(j, n_prefix, chain, high_code, n_low, terms, factors):
+    """Logit of the label at position `j`, and (varies, its bit in the prefix or its fixed value).
 
-    Writes what each varying label before adds to its logit and multiplies its odds with. Returns
-    the logit when none of them is set; and whether the label varies, with its bit among those
-    before, or else its value.
+    The logit is that with no varying label set among the positions before `n_prefix`; the k-th
+    varying label there adds terms[k] to it, which multiplies the odds by factors[k] (both written).
     """
     if j < 0:
         return -np.inf, (False, 0)  # a label that is never set, where the number of labels is odd
@@ -192,13 +194,13 @@ def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     n_before = bit = 0
     for label in range(n_low):
         position = positions[label]
-        if position < known:
+        if position < n_prefix:
             terms[n_before] = weights[j, position]
             factors[n_before] = odds[j, position]
             n_before += 1
             bit += label < order[j]
     for label in range(n_low, order.size):
-        if positions[label] < known and (high_code >> (label - n_low)) & 1:
+        if positions[label] < n_prefix and (high_code >> (label - n_low)) & 1:
             logit += weights[j, positions[label]]
     if order[j] < n_low:
         return logit, (True, bit)
@@ -207,7 +209,10 @@ def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
 
 @inner
 def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
-    """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
+    """Tables of a label's odds after a prefix, low_table[low bits] * high_table[high bits].
+
+    Not `by_odds`, these are tables of logits and are added.
+    """
     low = min(terms.size, LOW)
     if by_odds:
         _fill_products(1.0, factors[:low], low_table)
@@ -219,16 +224,16 @@ def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
 
 @inner
 def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
-    """Add share * P(y) of one chain to a block of labelsets.
+    """Add share * P(y) of one chain to block[y], two positions of the chain at a time.
 
-    All prefixes grow by two labels at a time. Labels are called by their bits in the block; those
-    from `n_low` on have the values that are the bits of `high_code`, and do not multiply prefixes.
+    Labels are numbered by their bits in the block; those from `n_low` on are fixed to the bits of
+    `high_code`. `q` and `spare` are work arrays of the size of the block.
     """
     low_tables, high_tables, parts, terms, factors, places = work
     weights, order = chain[1], chain[3]
     n_labels = order.size
     q[0] = share
-    n_before = 0  # low labels in the prefixes
+    n_before = 0  # varying labels in the prefixes
     for j in range(-(n_labels % 2), n_labels, 2):
         logit, first = _gather_terms(j, j, chain, high_code, n_low, terms[0], factors[0])
         other, second = _gather_terms(j + 1, j, chain, high_code, n_low, terms[1], factors[1])
@@ -274,7 +279,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
 
 @inner
 def _deposit_bits(code, bits):
-    """Return the code whose bits at the given places are those of `code`, the first one lowest."""
+    """Sum over k of (bit k of `code`) * 2**bits[k]."""
     total = 0
     for k in range(bits.size):
         total |= ((code >> k) & 1) << bits[k]
@@ -283,9 +288,9 @@ def _deposit_bits(code, bits):
 
 @inner
 def _write_block(block, places, fixed_code, row):
-    """Write a block into its row, from the bits in the block to those of the labels.
+    """Copy a block to its row, permuting bits from the order of the block to that of the labels.
 
-    In the order of the row: jumping about in the block, which is in the cache, is cheap.
+    In the order of the row: random access to the block, which is in the cache, is cheap.
     """
     labels, bits, to, source = places
     for high in range(block.size // to.size):
@@ -309,12 +314,12 @@ def joint_rows(start, stop, bases, shares, plan, P):
     shares
         (n, m) the weight of each chain times m.
     plan
-        What `plan_blocks` made of the chains.
+        Result of `plan_blocks` for the chains.
     P
         (n, 2**L), written.
     """
-    weights, odds, numbers, positions, places, fixed = plan
-    n_chains, n_labels = numbers.shape
+    weights, odds, label_bits, positions, places, fixed = plan
+    n_chains, n_labels = label_bits.shape
     n_low = n_labels - fixed.size
     size = 1 << n_low
     block, q, spare = np.empty(size), np.empty(size), np.empty(size)
@@ -333,7 +338,7 @@ def joint_rows(start, stop, bases, shares, plan, P):
             for m in range(n_chains):
                 if shares[i, m] == 0.0:
                     continue
-                chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
+                chain = bases[i, m], weights[m], odds[m], label_bits[m], positions[m]
                 share = shares[i, m] / n_chains
                 _add_chain(chain, share, high_code, n_low, block, q, spare, work)
             _write_block(block, places, _deposit_bits(high_code, fixed), P[i])
@@ -343,37 +348,38 @@ def joint_rows(start, stop, bases, shares, plan, P):
 
 
 def plan_blocks(weights: Floats, orders: Indices, block_labels: int = BLOCK_LABELS) -> BlockPlan:
-    """Return what `joint_rows` has to know of the chains, the same for all instances.
+    """Layout of blocks of labelsets for `joint_rows`, the same for all instances.
 
     Parameters
     ----------
     weights
-        (m, L, L) what an earlier position adds to the logit of a later one.
+        (m, L, L) weights[m, j, i] is added to the logit at position j if position i < j is set.
     orders
         (m, L) the label at each position.
     block_labels
-        How many labels vary in a block.
+        Number of labels that vary in a block.
 
     Returns
     -------
-    The weights, what they multiply odds with, the bit of the label at each position, the position
-    of each bit, the places of the labels that vary and the labels that are fixed.
+    The weights; their exponentials, (m, L, L); the bit of the label at each position, and the
+    position of each bit, (m, L); labels that vary, their bits, and tables of codes in the row and
+    in the block; the fixed labels in the order of their bits.
     """
     n_low = min(orders.shape[1], block_labels)
     bits = _choose_bits(orders, n_low)
     varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
     places = varying, bits[varying], _tabulate_deposits(varying), _tabulate_deposits(bits[varying])
-    numbers = bits[orders]
+    label_bits = bits[orders]
     odds = np.exp(np.minimum(weights, SAFE_LOGIT))
-    return weights, odds, numbers, np.argsort(numbers, axis=1), places, fixed
+    return weights, odds, label_bits, np.argsort(label_bits, axis=1), places, fixed
 
 
 def _choose_bits(orders: Indices, n_low: int) -> Indices:
-    """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
+    """Bit of each label in the code of a block, (L,): from `n_low` on if its value is fixed.
 
     Work on prefixes doubles from position to position. A fixed label doubles all work before it,
-    once for each value, and a label with a low bit tears neighbours apart when it is inserted:
-    both cost least for labels that come early in all chains.
+    once for each value, and a label with a low bit gives strided writes when it is inserted: both
+    cost least for labels that come early in all chains.
     """
     n_labels = orders.shape[1]
     lateness = (2.0 ** np.argsort(orders, axis=1)).sum(axis=0)
@@ -388,7 +394,7 @@ def _choose_bits(orders: Indices, n_low: int) -> Indices:
 
 
 def _tabulate_deposits(bits: Indices) -> Indices:
-    """Return `_deposit_bits` of every code of the first `LOW` bits."""
+    """`_deposit_bits` of all codes of at most `LOW` bits, (2**min(len(bits), LOW),)."""
     table = np.zeros(1, dtype=np.int64)
     for bit in bits[:LOW]:
         table = np.concatenate([table, table + (1 << bit)])

@@ -27,10 +27,10 @@ from labelsure._kernels.compiling import fast_inlined, fast_inner, fast_kernel, 
 
 LARGE = 1e290  # products are taken apart before they leave what a float holds
 MODERATE = 1e140  # two such numbers can be multiplied
-SMALL = 1e-280  # a mean below is made of logs: what is too small for a number may be part of it
-DOUBT = 0.05
+SMALL = 1e-280  # a mean below is computed from logs: some of its terms may have underflowed
+MIN_VARIANCE = 0.05
 """Labels whose p (1 - p) is smaller, before others are set, are left out of control variates: they
-rarely differ from what was expected, and cost as much. On CAL500, Enron and Slashdot the variance
+rarely differ from their mean, and cost as much. On CAL500, Enron and Slashdot the variance
 stays; with 0.01 the time is up to a quarter longer."""
 
 
@@ -40,7 +40,7 @@ stays; with 0.01 the time is up to a quarter longer."""
 
 @fast_inlined
 def _write_odds(odds, factors, i, m, members, s, n_members, work):
-    """Write the odds of each label in chain m, for row i, along the path to a labelset.
+    """work[j] = odds of label j in chain m, for row i, along the path to a labelset.
 
     The labels that are set are members[s, :n_members].
     """
@@ -60,8 +60,8 @@ def _write_odds(odds, factors, i, m, members, s, n_members, work):
 
 
 @fast_inlined
-def _multiply_all(odds):
-    """Return the product of 1 + odds."""
+def _product_of_one_plus(odds):
+    """Product of 1 + odds."""
     product = 1.0
     for j in range(odds.size):
         product *= 1.0 + odds[j]
@@ -69,8 +69,8 @@ def _multiply_all(odds):
 
 
 @fast_inlined
-def _multiply_squares(odds):
-    """Return the product of 1 + odds ** 2."""
+def _product_of_one_plus_squares(odds):
+    """Product of 1 + odds**2."""
     product = 1.0
     for j in range(odds.size):
         product *= 1.0 + odds[j] * odds[j]
@@ -78,9 +78,9 @@ def _multiply_squares(odds):
 
 
 @inner
-def _log_product(odds):
-    """Return the log of the product of 1 + odds."""
-    product = _multiply_all(odds)
+def _log_product_of_one_plus(odds):
+    """Log of the product of 1 + odds."""
+    product = _product_of_one_plus(odds)
     if product < LARGE:
         return np.log(product)
     total = 0.0
@@ -90,8 +90,8 @@ def _log_product(odds):
 
 
 @inner
-def _log_of_members(work, members, s, n_members):
-    """Return the log of the product of some labels' odds."""
+def _log_product_of_members(work, members, s, n_members):
+    """Log of the product of work[j] over the members j."""
     total, product = 0.0, 1.0
     for k in range(n_members):
         odds = work[members[s, k]]
@@ -107,7 +107,6 @@ def _log_of_members(work, members, s, n_members):
 
 @inner
 def _log_mean_exp(logs):
-    """Return the log of the mean of the numbers whose logs are given."""
     largest = -np.inf
     for log in logs:
         largest = max(largest, log)
@@ -119,7 +118,7 @@ def _log_mean_exp(logs):
 
 @inner
 def _list_members(labelsets, i, s, members, place):
-    """Write the labels that are set in labelsets[i, s] to members[place]; return how many."""
+    """Number of labels set in labelsets[i, s]; their indices are written to members[place]."""
     n_members = 0
     for label in range(labelsets.shape[2]):
         if labelsets[i, s, label]:
@@ -130,7 +129,7 @@ def _list_members(labelsets, i, s, members, place):
 
 @fast_inner
 def _sum_expected(odds, own, mean):
-    """Return the sums over labels of p times their logits: their own, and those on average."""
+    """Sums over labels of p * own and p * mean, the logits in the chain and their mean."""
     of_own = of_mean = 0.0
     for j in range(odds.size):
         p = odds[j] / (1.0 + odds[j])
@@ -158,9 +157,9 @@ def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, excess):
     draws
         (n, m, size, L), written.
     excess
-        (n, m, size, 2) written: by how much the log-probability of the draw in its own chain is
-        above what it is on average, link by link: the sum along the path of (y - p) logit(p), whose
-        mean is 0; and the same with the label's mean logit, as in a chain like all together.
+        (n, m, size, 2) written: control variates of mean 0. The sum along the path of
+        (y - p) logit(p), the excess of the draw's log-probability in its own chain over its mean
+        link by link; and the sum of (y - p) times the label's mean logit over the chains.
     """
     odds, logits, factors, weights, orders = links
     n_strata, n_labels = owners.shape[1], orders.shape[1]
@@ -183,24 +182,24 @@ def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, excess):
                         for later in range(n_labels):
                             work[later] *= factors[m, label, later]
                             logit[later] += weights[m, label, later]
-                # What a label that is set does to those before it is nothing: the odds of each are
-                # still those that it was drawn with.
+                # A label that is set leaves the odds of earlier ones as they are: the odds of each
+                # label are still those that it was drawn with.
                 of_own, of_mean = _sum_expected(work, logit, mean_logits[i])
                 excess[i, k, s, 0], excess[i, k, s, 1] = own - of_own, mean - of_mean
 
 
 @inner
 def _write_by_logs(odds, factors, shares, i, members, s, n_members, work, log_prob):
-    """Write one entry of `log_prob_rows` where products are too large or too small for a number."""
+    """log_prob[i, s] by log-mean-exp, where products of odds overflow or underflow."""
     logs, squared = np.empty(shares.shape[1]), np.empty(shares.shape[1])
     for m in range(shares.shape[1]):
         _write_odds(odds, factors, i, m, members, s, n_members, work)
-        of_members = _log_of_members(work, members, s, n_members)
+        of_members = _log_product_of_members(work, members, s, n_members)
         log_share = np.log(shares[i, m])
-        logs[m] = of_members - _log_product(work) + log_share
+        logs[m] = of_members - _log_product_of_one_plus(work) + log_share
         for j in range(work.size):
             work[j] *= work[j]
-        squared[m] = 2.0 * of_members - _log_product(work) + log_share
+        squared[m] = 2.0 * of_members - _log_product_of_one_plus(work) + log_share
     log_prob[i, s, 0] = _log_mean_exp(logs)
     if log_prob.shape[2] == 2:
         log_prob[i, s, 1] = _log_mean_exp(squared)
@@ -211,8 +210,8 @@ def log_prob_rows(start, stop, odds, factors, shares, labelsets, log_prob):
     """Per row: the log-probabilities of given labelsets under the mean of share * chain.
 
     Products first, with no logarithm in the loop over chains: a product that is too large makes the
-    sum NaN, and a sum below `SMALL` may have lost a part. These rare entries are made again from
-    logs (log-mean-exp).
+    sum NaN, and a sum below `SMALL` may have lost terms. These rare entries are computed again
+    by log-mean-exp.
 
     Parameters
     ----------
@@ -242,11 +241,11 @@ def log_prob_rows(start, stop, odds, factors, shares, labelsets, log_prob):
                 set_odds = 1.0
                 for k in range(n_members[s]):
                     set_odds *= work[members[s, k]]
-                all_odds = _multiply_all(work)
-                # Not a number where products are too large, and so is the sum.
+                all_odds = _product_of_one_plus(work)
+                # NaN where products are too large, which makes the sum NaN.
                 total[s] += share * (set_odds / all_odds) if all_odds < LARGE else np.nan
                 if with_squares:
-                    all_odds = _multiply_squares(work)
+                    all_odds = _product_of_one_plus_squares(work)
                     p = set_odds * (set_odds / all_odds) if all_odds < LARGE else np.nan
                     squared[s] += share * p
         for s in range(size):
@@ -260,7 +259,7 @@ def log_prob_rows(start, stop, odds, factors, shares, labelsets, log_prob):
 
 @fast_kernel
 def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
-    """Per row: how each draw compares with a prediction, and what its path expected.
+    """Per row: true positives and misses of each draw, and sums of y - p as control variates.
 
     Parameters
     ----------
@@ -274,8 +273,8 @@ def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
         (n, L) a labelset for each row.
     sums
         (n, m, size, 4) written: sums of y_j - P(y_j = 1 | labels before) in the draw's own chain,
-        whose means are 0, over the labels that are not predicted, and over those that are; how many
-        of the draw's labels are not predicted, and how many are.
+        whose means are 0, over the labels that are not predicted, and over those that are; false
+        negatives and true positives of the prediction if the draw is the truth.
     """
     n_labels = odds.shape[2]
     members, work = np.empty((1, n_labels), dtype=np.int64), np.empty(n_labels)
@@ -288,8 +287,8 @@ def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
                 for c in range(4):
                     sums[i, k, s, c] = 0.0
                 for j in range(n_labels):
-                    off = draws[i, k, s, j] - work[j] / (1.0 + work[j])
-                    sums[i, k, s, predicted[i, j]] += off
+                    residual = draws[i, k, s, j] - work[j] / (1.0 + work[j])
+                    sums[i, k, s, predicted[i, j]] += residual
                 for member in members[0, :n_members]:
                     sums[i, k, s, 2 + predicted[i, member]] += 1.0
 
@@ -298,19 +297,18 @@ def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
 def link_moment_rows(start, stop, odds, factors, terms, owners, draws, moments):
     """Per row: sums over draws of p_j, of a control variate c_j, and of their products.
 
-    p_j is P(y_j = 1 | labels before) along the path of the draw, in its own chain; c_j what its
-    labels add to the logit of j, beyond what their links expect: the sum over labels i in `DOUBT`
-    of terms[i, j] * (y_i - p_i), whose mean is 0.
+    p_j is P(y_j = 1 | labels before) along the path of the draw, in its own chain. c_j is the sum
+    of terms[i, j] * (y_i - p_i), whose mean is 0, over the labels i of variance >= `MIN_VARIANCE`.
 
     Parameters
     ----------
     odds, factors, owners, draws
         As for `path_sum_rows`.
     terms
-        (m, L, L) what label i, set, adds to the logit of label j.
+        (m, L, L) terms[m, i, j] is added to the logit of label j if label i is set.
     moments
-        (n, m, 2, 5, L) written: the sums of p, c, p**2, p c, c**2 over every other draw of a
-        stratum, and over the others.
+        (n, m, 2, 5, L) written: the sums of p, c, p**2, p c, c**2 over the even and over the odd
+        draws of a stratum.
     """
     n_labels = odds.shape[2]
     members, work = np.empty((1, n_labels), dtype=np.int64), np.empty(n_labels)
@@ -326,11 +324,11 @@ def link_moment_rows(start, stop, odds, factors, terms, owners, draws, moments):
                     work[j] /= 1.0 + work[j]
                     control[j] = 0.0
                 for earlier in range(n_labels):
-                    if odds[i, m, earlier] < DOUBT * (1.0 + odds[i, m, earlier]) ** 2:
+                    if odds[i, m, earlier] < MIN_VARIANCE * (1.0 + odds[i, m, earlier]) ** 2:
                         continue
-                    off = draws[i, k, s, earlier] - work[earlier]
+                    residual = draws[i, k, s, earlier] - work[earlier]
                     for j in range(n_labels):
-                        control[j] += off * terms[m, earlier, j]
+                        control[j] += residual * terms[m, earlier, j]
                 for j in range(n_labels):
                     p, c = work[j], control[j]
                     moments[i, k, half, 0, j] += p

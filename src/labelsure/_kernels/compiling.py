@@ -48,13 +48,13 @@ _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 class Notice:
-    """A listener of numba that announces, once for all processes, that kernels are compiled."""
+    """Numba event listener that announces, once for all processes, that kernels are compiled."""
 
     def __init__(self) -> None:
         self._was_given = False
 
     def notify(self, event: Any) -> None:
-        """Take an event of numba, which has none for kernels that are in the cache."""
+        """Announce the compilation; numba sends no event for kernels that are in the cache."""
         compiled = event.data["dispatcher"]
         if self._was_given or not compiled.py_func.__module__.startswith(PACKAGE):
             return
@@ -70,7 +70,7 @@ class Notice:
 
 
 def _is_first_process(folder: str) -> bool:
-    """Whether no other process has left a recent mark beside the cached kernels."""
+    """Whether this process is the first to create the marker file, or the last marker is old."""
     mark = Path(folder) / ".announced"
     try:
         if mark.exists() and time.time() - mark.stat().st_mtime > ANNOUNCED_FOR:
@@ -86,8 +86,8 @@ def _is_first_process(folder: str) -> bool:
 class Compiled:
     """A function that numba compiles when it is first called.
 
-    Numba follows calls through the names of a module, so its own functions replace all of the
-    module's at once.
+    Numba resolves calls through the names of a module, so dispatchers replace all `Compiled`
+    objects of the module at once.
     """
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
@@ -119,7 +119,7 @@ class Compiled:
 
 
 def _compile_lazily(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Return numba's dispatcher, without a cache where no folder for it is writable."""
+    """Dispatcher of numba, without a cache where no folder for it is writable."""
     from numba import njit
 
     try:
@@ -141,25 +141,25 @@ def inner(function: Callable[..., object]) -> Any:
 
 
 def fast_inner(function: Callable[..., object]) -> Any:
-    """Compile a function with sums that only kernels call."""
+    """Like `inner`, with fastmath {reassoc, contract, nsz}, for functions with sums."""
     return Compiled(function, **_INNER, **_SUMS)
 
 
 def fast_inlined(function: Callable[..., object]) -> Any:
-    """Make a function with sums a part of each fast kernel that calls it.
+    """Inline a function with sums into each fast kernel that calls it.
 
-    For short ones with many arrays, which take longer to hand over than to work with.
+    For short functions of many arrays, whose call would cost more than their work.
     """
     return Compiled(function, **_INNER, **_SUMS, inline="always")
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a kernel when it is first called, or take it from the disk."""
+    """Compile a kernel when it is first called, or load it from the cache."""
     return Compiled(function, **_KERNEL)
 
 
 def fast_kernel(function: Callable[..., object]) -> Any:
-    """Compile a kernel with fastmath {reassoc, contract, nsz}, or take it from the disk."""
+    """Like `kernel`, with fastmath {reassoc, contract, nsz}."""
     return Compiled(function, **_KERNEL, **_SUMS)
 
 
@@ -172,7 +172,7 @@ def _announce_compiling() -> None:
 
 
 def _digest_sources(module: str) -> str:
-    """Return a digest of a module's source and of those it imports from its own package."""
+    """Hex digest of the sources of a module and of all that it imports from its own package."""
     package = module.partition(".")[0] + "."
     sources: dict[str, str] = {}
     waiting = [module]

@@ -22,15 +22,15 @@ from labelsure._runtime.limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
 BLOCK = 1 << LOW_LABELS
-CLEAR = 5e-5
-"""Values in single precision that are this far apart are in the right order: all terms of a value
+MIN_GAP = 5e-5
+"""Values in single precision that differ by more are in the right order: all terms of a value
 are positive, so it is off by at most 2**-24 of their sum, which is at most 2, for each of some 60
 operations in a row, 7e-6."""
 
 
 @fast_kernel
 def check_rows(start, stop, P, totals, n_bad):
-    """Per row: the sum, and how many entries are not numbers >= 0."""
+    """Per row: the sum, and the number of entries that are negative or NaN."""
     for i in range(start, stop):
         total = 0.0
         bad = 0
@@ -44,7 +44,7 @@ def check_rows(start, stop, P, totals, n_bad):
 
 @kernel
 def marginal_rows(start, stop, P, marginals):
-    """Per row: P(y_j = 1), by folding away the highest label again and again."""
+    """Per row: P(y_j = 1), summing out the highest label again and again."""
     n_labels = marginals.shape[1]
     folded = np.empty(max(1, P.shape[1] // 2))
     for i in range(start, stop):
@@ -65,7 +65,7 @@ def marginal_rows(start, stop, P, marginals):
 
 @inner
 def _is_less(p, first, second):
-    """Whether a code ranks below another: less probable, or within `TIE` and higher."""
+    """Whether the first code ranks below the second: less probable, or within `TIE` and higher."""
     if abs(p[first] - p[second]) <= TIE * max(p[first], p[second]):
         return first > second
     return p[first] < p[second]
@@ -73,7 +73,7 @@ def _is_less(p, first, second):
 
 @inner
 def _sift_down(p, heap, place):
-    """Move a code down a heap until none below ranks lower than it."""
+    """Sift down in a min-heap of codes, ordered by `_is_less`."""
     while 2 * place + 1 < heap.size:
         child = 2 * place + 1
         if child + 1 < heap.size and _is_less(p, heap[child + 1], heap[child]):
@@ -88,8 +88,8 @@ def _sift_down(p, heap, place):
 def top_rows(start, stop, P, codes):
     """Per row: the codes of the most probable labelsets in order, of equal ones the lowest first.
 
-    They are held as a heap, the one that ranks lowest first: most codes are compared with that one
-    alone. At the end the heap is taken apart from the lowest rank on.
+    A min-heap of k codes: most codes are compared with its root alone. Heapsort orders it at the
+    end.
     """
     k = codes.shape[1]
     for i in range(start, stop):
@@ -109,7 +109,6 @@ def top_rows(start, stop, P, codes):
 
 @inner
 def _count_labels(code):
-    """Return the number of labels in a code."""
     count = 0
     while code:
         code &= code - 1
@@ -119,11 +118,10 @@ def _count_labels(code):
 
 @kernel
 def overlap_rows(start, stop, P, predicted, table):
-    """Per row: table[a, b] = P(a predicted labels are true, b others are true).
+    """Per row: table[a, b] = P(tp = a, fn = b) of one predicted labelset.
 
-    The high labels of a code fix their share of (a, b), so whole blocks of low labels are added
-    up first, one sum for each share. Then low labels are folded away, the highest first: where it
-    is set, one more predicted label is true, or one more other.
+    Blocks of low labels are first added up by the (a, b) of their high labels. Then low labels are
+    summed out, the highest first: where it is set, a grows by one if it is predicted, else b.
     """
     n_labels = table.shape[1] - 1
     low = min(n_labels, LOW_LABELS)
@@ -131,9 +129,9 @@ def overlap_rows(start, stop, P, predicted, table):
     sums = np.empty((n_labels + 1, n_labels + 1, block))
     for i in range(start, stop):
         high_inside = predicted[i] >> low
-        most = _count_labels(high_inside)  # of a so far
-        others = n_labels - low - most  # of b
-        sums[: most + 1, : others + 1] = 0.0
+        max_tp = _count_labels(high_inside)  # largest a so far
+        max_fn = n_labels - low - max_tp  # largest b so far
+        sums[: max_tp + 1, : max_fn + 1] = 0.0
         for high in range(P.shape[1] >> low):
             row = P[i, high * block : (high + 1) * block]
             sum_ = sums[_count_labels(high & high_inside), _count_labels(high & ~high_inside)]
@@ -143,28 +141,28 @@ def overlap_rows(start, stop, P, predicted, table):
         for label in range(low - 1, -1, -1):
             half //= 2
             if predicted[i] >> label & 1:
-                most += 1
-                for b in range(others + 1):
-                    sums[most, b, :half] = 0.0
-                    for a in range(most, 0, -1):
+                max_tp += 1
+                for b in range(max_fn + 1):
+                    sums[max_tp, b, :half] = 0.0
+                    for a in range(max_tp, 0, -1):
                         for j in range(half):
                             sums[a, b, j] += sums[a - 1, b, half + j]
             else:
-                others += 1
-                for a in range(most + 1):
-                    sums[a, others, :half] = 0.0
-                    for b in range(others, 0, -1):
+                max_fn += 1
+                for a in range(max_tp + 1):
+                    sums[a, max_fn, :half] = 0.0
+                    for b in range(max_fn, 0, -1):
                         for j in range(half):
                             sums[a, b, j] += sums[a, b - 1, half + j]
         table[i] = 0.0
-        for a in range(most + 1):
-            for b in range(others + 1):
+        for a in range(max_tp + 1):
+            for b in range(max_fn + 1):
                 table[i, a, b] = sums[a, b, 0]
 
 
 @kernel
 def size_rows(start, stop, P, by_size):
-    """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels).
+    """Per row: by_size[j, s - 1] = P(y_j = 1, |y| = s).
 
     Codes are cut into low and high labels. Where the label is low, only the number of high ones
     matters, and the other way round: each probability is added twice, not once for each label.
@@ -196,7 +194,7 @@ def size_rows(start, stop, P, by_size):
 
 @kernel
 def sample_rows(start, stop, P, uniforms, codes):
-    """Per row: the codes at which the running sum passes each uniform number."""
+    """Per row: codes drawn by inverse transform, the first whose running sum exceeds u * total."""
     running = np.empty(P.shape[1])
     for i in range(start, stop):
         total = 0.0
@@ -220,11 +218,12 @@ def _mix_two_labels(a, b, c, d, t):
 
 
 @fast_inner
-def _mix_and_turn(source, t, target):
-    """Do the two lowest labels of a block, which become the two highest ones in the target.
+def _mix_and_rotate(source, t, target):
+    """Butterflies of the two lowest labels of a block, written with codes rotated by two bits.
 
-    So all labels of a block take their turn at the same place, and four turns bring them back.
-    Strides are constants, so that the compiler knows that neighbours do not overlap.
+    These two labels become the highest of the target, so that all pairs of labels take their turn
+    at the same strides, and four rotations restore the order. Strides are constants: the compiler
+    knows that entries do not overlap.
     """
     for j in range(BLOCK // 4):
         a, b, c, d = source[4 * j], source[4 * j + 1], source[4 * j + 2], source[4 * j + 3]
@@ -244,19 +243,19 @@ def _mix_one_label(a, b, t):
 
 
 @fast_inner
-def _transform_block(x, t, turned):
-    """Apply the butterfly of every label of a block, or of a joint that is smaller than one."""
+def _transform_block(x, t, rotated):
+    """Butterflies of all labels of a block, or of a joint that is smaller than a block."""
     if x.size < BLOCK:
         _transform_labels(x, 1, t)
         return
     for _ in range(LOW_LABELS // 4):
-        _mix_and_turn(x, t, turned)
-        _mix_and_turn(turned, t, x)
+        _mix_and_rotate(x, t, rotated)
+        _mix_and_rotate(rotated, t, x)
 
 
 @fast_inner
 def _transform_labels(x, stride, t):
-    """Apply the butterfly of every label from the one with this stride upwards."""
+    """Butterflies of all labels j with 2**j >= stride."""
     while stride * 2 < x.size:
         for first in range(0, x.size, 4 * stride):
             second, third, fourth = first + stride, first + 2 * stride, first + 3 * stride
@@ -284,7 +283,7 @@ def _expect_every_jaccard(empty, nodes, weights, work):
     p, plain, sized, values = work[0], work[1], work[2], work[3]
     size, number = p.size, p.dtype.type
     block = min(size, BLOCK)
-    turned, sizes, powers = (
+    rotated, sizes, powers = (
         np.empty_like(p[:block]),
         np.empty_like(p[:block]),
         np.empty_like(p[:block]),
@@ -304,8 +303,8 @@ def _expect_every_jaccard(empty, nodes, weights, work):
             for j in range(block):
                 low_plain[j] = source[j]
                 low_sized[j] = source[j] * (high_size + sizes[j])
-            _transform_block(low_plain, t, turned)
-            _transform_block(low_sized, t, turned)
+            _transform_block(low_plain, t, rotated)
+            _transform_block(low_sized, t, rotated)
         _transform_labels(plain, block, t)
         _transform_labels(sized, block, t)
         for first in range(0, size, block):
@@ -321,7 +320,7 @@ def _expect_every_jaccard(empty, nodes, weights, work):
 
 @inner
 def _find_first_best(values, margin):
-    """Return the lowest index whose value is the largest but for a margin, and how many are so."""
+    """First index with values[i] >= max - margin, and the number of such indices."""
     best = values[0]
     for value in values:
         best = max(best, value)
@@ -337,7 +336,8 @@ def _find_first_best(values, margin):
 def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
     """Per row whose best is < 0: the code of the prediction with the largest expected Jaccard.
 
-    It is computed in the precision of the nodes: -1 where single precision cannot tell.
+    Computed in the precision of the nodes; in single precision, rows in which another value is
+    within `MIN_GAP` of the largest stay < 0.
     """
     work = np.empty((4, P.shape[1]), nodes.dtype)
     is_short = nodes.itemsize == 4
@@ -347,7 +347,7 @@ def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
         for c in range(P.shape[1]):
             work[0, c] = P[i, c]
         _expect_every_jaccard(empty, nodes, weights, work)
-        code, n_best = _find_first_best(work[3], CLEAR if is_short else TIE)
+        code, n_best = _find_first_best(work[3], MIN_GAP if is_short else TIE)
         if n_best == 1 or not is_short:
             best[i] = code
 

@@ -1,8 +1,9 @@
 """Sums over independent labels: closed forms and short integrals from the marginals.
 
-Layout: the listed labels of instance i are marginals[starts[i] : starts[i + 1]]. Beside them an
-instance may have a *rest* of labels that all have one small probability: `rest` says which rest
-each instance has, from what number on its ones are counted, and the probability of each number.
+Layout: the listed labels of instance i are marginals[starts[i] : starts[i + 1]]. Its *unlisted*
+labels all have one small probability; the number of them that are true has a binomial
+distribution. `unlisted` holds a row for each distinct number of unlisted labels: the row of each
+instance, the first count of each row, and P(count) from there on, (rows, counts).
 
     count_rows             distributions of true positives and false negatives: Poisson-binomial,
                            by convolution with two labels at a time, O(L**2)
@@ -11,7 +12,7 @@ each instance has, from what number on its ones are counted, and the probability
     best_jaccard_sizes     optimum of Jaccard and of F1, which the k most probable labels reach for
     best_f1_sizes          some k: all k at once by Gauss-Legendre quadrature of generating
                            functions, O(L**2), exact but for rounding
-    find_labels_rows       places of some labels in sparse rows, by merging
+    find_labels_rows       indices of queried labels in sparse rows, by merging
 
 All terms of a convolution are positive: relative errors stay within about L roundings.
 """
@@ -25,12 +26,11 @@ from labelsure._runtime.limits import TIE
 
 
 @fast_inner
-def _add_labels(p, n, pmf, size, spare):
-    """Convolve the distribution of a count B, b < size, with n Bernoulli(p); return its size.
+def _convolve_labels(p, n, pmf, size, spare):
+    """New size of pmf[:size], the distribution of a count, convolved with n Bernoulli(p).
 
-    This makes a Poisson-binomial distribution. Two labels at a time are a polynomial
-    none + one t + both t**2, from one array into another and back: half the passes over the array,
-    and loops that vectorise.
+    Two labels at a time are a polynomial none + one t + both t**2, from one array into another and
+    back: half the passes over the array, and loops that vectorise.
     """
     for b in range(size, size + n + 1):
         pmf[b] = 0.0
@@ -59,32 +59,35 @@ def _add_labels(p, n, pmf, size, spare):
 
 
 @fast_inner
-def _count_ones(p, n, pmf, spare):
-    """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1]."""
+def _count_pmf(p, n, pmf, spare):
+    """Poisson-binomial distribution of independent p[:n] into pmf[: n + 1]; its size n + 1."""
     pmf[0] = 1.0
-    return _add_labels(p, n, pmf, 1, spare)
+    return _convolve_labels(p, n, pmf, 1, spare)
 
 
 @fast_inner
-def _count_misses(p, n, probabilities, pmf, spare):
-    """Write the same of p[:n] together with a rest, from the first number of this on."""
-    for b in range(probabilities.size):
-        pmf[b] = probabilities[b]
-    return _add_labels(p, n, pmf, probabilities.size, spare)
+def _misses_pmf(p, n, unlisted_pmf, pmf, spare):
+    """Distribution of false negatives into pmf: p[:n] and the unlisted labels; its size.
+
+    pmf[b] is the probability of b more than the first count of `unlisted_pmf`.
+    """
+    for b in range(unlisted_pmf.size):
+        pmf[b] = unlisted_pmf[b]
+    return _convolve_labels(p, n, pmf, unlisted_pmf.size, spare)
 
 
 @fast_inner
 def _split_marginals(marginals, predicted, inside, outside):
-    """Copy the marginals of predicted and other labels apart; return how many are predicted."""
+    """Number of predicted labels; their marginals are copied to `inside`, others to `outside`."""
     k = 0
-    rest = 0
+    n_outside = 0
     for j in range(marginals.size):
         if predicted[j]:
             inside[k] = marginals[j]
             k += 1
         else:
-            outside[rest] = marginals[j]
-            rest += 1
+            outside[n_outside] = marginals[j]
+            n_outside += 1
     return k
 
 
@@ -97,41 +100,41 @@ def _longest_row(starts, start, stop):
 
 
 @fast_kernel
-def count_rows(start, stop, marginals, predicted, starts, rest, hits, misses):
+def count_rows(start, stop, marginals, predicted, starts, unlisted, hits, misses):
     """Per row: the distributions of true positives and of false negatives."""
-    which, firsts, probabilities = rest
+    row_of, first_counts, pmfs = unlisted
     longest = _longest_row(starts, start, stop)
     inside, outside = np.empty(longest), np.empty(longest)
-    size = longest + probabilities.shape[1] + 3
+    size = longest + pmfs.shape[1] + 3
     pmf, spare = np.empty(size), np.empty(size)
     for i in range(start, stop):
         listed = slice(starts[i], starts[i + 1])
         k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
         n_others = starts[i + 1] - starts[i] - k
-        n_hits = _count_ones(inside, k, pmf, spare)
+        n_hits = _count_pmf(inside, k, pmf, spare)
         for a in range(hits.shape[1]):
             hits[i, a] = pmf[a] if a < n_hits else 0.0
-        first = firsts[which[i]]
-        n_misses = _count_misses(outside, n_others, probabilities[which[i]], pmf, spare)
+        first = first_counts[row_of[i]]
+        n_misses = _misses_pmf(outside, n_others, pmfs[row_of[i]], pmf, spare)
         for b in range(misses.shape[1]):
             misses[i, b] = pmf[b - first] if first <= b < first + n_misses else 0.0
 
 
 @fast_kernel
-def expected_jaccard_rows(start, stop, marginals, predicted, starts, rest, empty, expected):
+def expected_jaccard_rows(start, stop, marginals, predicted, starts, unlisted, empty, expected):
     """Per row: E[tp / (k + fn)] = E[tp] E[1 / (k + fn)], hits and misses being independent."""
-    which, firsts, probabilities = rest
+    row_of, first_counts, pmfs = unlisted
     longest = _longest_row(starts, start, stop)
     inside, outside = np.empty(longest), np.empty(longest)
-    size = longest + probabilities.shape[1] + 3
+    size = longest + pmfs.shape[1] + 3
     pmf, spare = np.empty(size), np.empty(size)
     for i in range(start, stop):
         listed = slice(starts[i], starts[i + 1])
         k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
         n_others = starts[i + 1] - starts[i] - k
-        first = firsts[which[i]]
+        first = first_counts[row_of[i]]
         if k == 0:
-            none = probabilities[which[i], 0] if first == 0 else 0.0
+            none = pmfs[row_of[i], 0] if first == 0 else 0.0
             for j in range(n_others):
                 none *= 1.0 - outside[j]
             expected[i] = empty * none
@@ -139,7 +142,7 @@ def expected_jaccard_rows(start, stop, marginals, predicted, starts, rest, empty
         hits = 0.0
         for j in range(k):
             hits += inside[j]
-        n_misses = _count_misses(outside, n_others, probabilities[which[i]], pmf, spare)
+        n_misses = _misses_pmf(outside, n_others, pmfs[row_of[i]], pmf, spare)
         inverse = 0.0
         for b in range(n_misses):
             inverse += pmf[b] / (k + first + b)
@@ -147,20 +150,20 @@ def expected_jaccard_rows(start, stop, marginals, predicted, starts, rest, empty
 
 
 @fast_kernel
-def expected_f1_rows(start, stop, marginals, predicted, starts, rest, empty, expected):
+def expected_f1_rows(start, stop, marginals, predicted, starts, unlisted, empty, expected):
     """Per row: E[2 tp / (tp + k + fn)] from the two count distributions."""
-    which, firsts, probabilities = rest
+    row_of, first_counts, pmfs = unlisted
     longest = _longest_row(starts, start, stop)
     inside, outside = np.empty(longest), np.empty(longest)
-    size = longest + probabilities.shape[1] + 3
+    size = longest + pmfs.shape[1] + 3
     hits, misses, spare = np.empty(size), np.empty(size), np.empty(size)
     for i in range(start, stop):
         listed = slice(starts[i], starts[i + 1])
         k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
         n_others = starts[i + 1] - starts[i] - k
-        first = firsts[which[i]]
-        _count_ones(inside, k, hits, spare)
-        n_misses = _count_misses(outside, n_others, probabilities[which[i]], misses, spare)
+        first = first_counts[row_of[i]]
+        _count_pmf(inside, k, hits, spare)
+        n_misses = _misses_pmf(outside, n_others, pmfs[row_of[i]], misses, spare)
         total = empty * misses[0] if k == 0 and first == 0 else 0.0
         for a in range(1, k + 1):
             inverse = 0.0
@@ -171,8 +174,8 @@ def expected_f1_rows(start, stop, marginals, predicted, starts, rest, empty, exp
 
 
 @fast_inner
-def _smallest_best(values, n, size, best, i):
-    """Note the smallest number of labels that is as good as any, and what it is worth."""
+def _write_best_size(values, n, size, best, i):
+    """size[i] = first k <= n with values[k] within `TIE` of the maximum, best[i] = the maximum."""
     highest = values[0]
     for k in range(1, n + 1):
         highest = max(highest, values[k])
@@ -184,22 +187,22 @@ def _smallest_best(values, n, size, best, i):
 
 
 @fast_kernel
-def best_jaccard_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, best):
-    """Per row: how many of the most probable labels are best for Jaccard, and their worth.
+def best_jaccard_sizes(start, stop, descending, empty, nodes, weights, unlisted, sizes, best):
+    """Per row: optimal number k of most probable labels under Jaccard, and its expected value.
 
     E[1/(k + fn)] is the integral over t of t**(k-1) times the product over the other labels of
     1 - p + p t. From one k to the next that integrand only gains the factor
-    t / (1 - p + p t) <= 1: nothing overflows, and what underflows is negligible. Of a rest there
-    are its own such products, at each node and at 0.
+    t / (1 - p + p t) <= 1: nothing overflows, and what underflows is negligible. `unlisted` has the
+    row of each instance, and for each row the product over the unlisted labels at each node and 0.
     """
-    which, at_nodes, at_zero = rest
+    row_of, at_nodes, at_zero = unlisted
     n_labels = descending.shape[1]
     integrand, values = np.empty(nodes.size), np.empty(n_labels + 1)
     for i in range(start, stop):
         p = descending[i]
         for q in range(nodes.size):
-            integrand[q] = weights[q] * at_nodes[which[i], q]
-        none = (1.0 - p[0]) * at_zero[which[i]]
+            integrand[q] = weights[q] * at_nodes[row_of[i], q]
+        none = (1.0 - p[0]) * at_zero[row_of[i]]
         for j in range(1, n_labels):
             none *= 1.0 - p[j]
             for q in range(nodes.size):
@@ -215,26 +218,26 @@ def best_jaccard_sizes(start, stop, descending, empty, nodes, weights, rest, siz
             for q in range(nodes.size):
                 inverse += integrand[q]
             values[k] = hits * inverse
-        _smallest_best(values, n_labels, sizes, best, i)
+        _write_best_size(values, n_labels, sizes, best, i)
 
 
 @fast_kernel
-def best_f1_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, best):
-    """Per row: the same for F1.
+def best_f1_sizes(start, stop, descending, empty, nodes, weights, unlisted, sizes, best):
+    """Per row: optimal number k of most probable labels under F1, and its expected value.
 
     E[2 tp / (|y| + k)] is the integral over t of 2 t**k G(t) times the sum over the k labels of
     p / (1 - p + p t), G(t) being the product over all labels of 1 - p + p t.
     """
-    which, at_nodes, at_zero = rest
+    row_of, at_nodes, at_zero = unlisted
     n_labels = descending.shape[1]
     integrand, hits = np.empty(nodes.size), np.empty(nodes.size)
     values = np.empty(n_labels + 1)
     for i in range(start, stop):
         p = descending[i]
         for q in range(nodes.size):
-            integrand[q] = weights[q] * at_nodes[which[i], q]
+            integrand[q] = weights[q] * at_nodes[row_of[i], q]
             hits[q] = 0.0
-        none = at_zero[which[i]]
+        none = at_zero[row_of[i]]
         for j in range(n_labels):
             none *= 1.0 - p[j]
             for q in range(nodes.size):
@@ -248,18 +251,18 @@ def best_f1_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, b
             for q in range(nodes.size):
                 total += integrand[q] * hits[q]
             values[k] = 2.0 * total
-        _smallest_best(values, n_labels, sizes, best, i)
+        _write_best_size(values, n_labels, sizes, best, i)
 
 
 @fast_kernel
-def find_labels_rows(start, stop, listed, listed_starts, asked, asked_starts, places):
-    """Per row: the place of each asked label among the listed ones, whose order is rising in both.
+def find_labels_rows(start, stop, listed, listed_starts, queried, query_starts, places):
+    """Per row: index of each queried label among the listed ones; both are in ascending order.
 
-    A label that is not listed gets the place at which it would belong, negative and less one.
+    A label that is not listed gets -1 - (index at row_of it would be inserted).
     """
     for i in range(start, stop):
         at, end = listed_starts[i], listed_starts[i + 1]
-        for a in range(asked_starts[i], asked_starts[i + 1]):
-            while at < end and listed[at] < asked[a]:
+        for a in range(query_starts[i], query_starts[i + 1]):
+            while at < end and listed[at] < queried[a]:
                 at += 1
-            places[a] = at if at < end and listed[at] == asked[a] else -at - 1
+            places[a] = at if at < end and listed[at] == queried[a] else -at - 1

@@ -27,18 +27,18 @@ PRODUCT = 512  # factors of at least one half that are multiplied before a log i
 
 
 @inner
-def _count_units(odds):
-    """Return the cost of a flip, 0 for log-odds of at most `TIE`."""
+def _flip_cost(odds):
+    """Cost of a flip in units of 2 `TIE`: |odds| rounded, but 0 if at most `TIE` and else >= 1."""
     size = abs(odds)
     return max(1.0, np.rint(size / UNIT)) if size > TIE else 0.0
 
 
 @inner
 def _insert(units, signed, odds, flips, n):
-    """Insert a flip into the sorted arrays of the n cheapest; return how many there are now."""
+    """New number of flips after insertion into the sorted arrays of the n cheapest."""
     costs, codes, of_flips = flips
     at = n
-    if n == costs.size:  # the last one has no place any more
+    if n == costs.size:  # full: the most expensive one is dropped
         at = n - 1
         if units > costs[at] or (units == costs[at] and signed > codes[at]):
             return n
@@ -50,12 +50,12 @@ def _insert(units, signed, odds, flips, n):
 
 
 @inner
-def _last_difference(some, others, codes):
-    """Return the signed code of the highest label that only the first flips change, or 0."""
+def _last_difference(first, second, codes):
+    """Signed code of the highest label that only the first set of flips changes, or 0."""
     highest = 0
-    for flip in some:
+    for flip in first:
         is_shared = False
-        for other in others:
+        for other in second:
             is_shared |= flip == other
         if not is_shared and abs(codes[flip]) > abs(highest):
             highest = codes[flip]
@@ -74,7 +74,6 @@ def _comes_first(a, b, costs, sizes, members, codes):
 
 @inner
 def _push(entry, heap, n, costs, sizes, members, codes):
-    """Add an entry to a heap of n."""
     at = n
     while at > 0:
         parent = (at - 1) // 2
@@ -87,7 +86,6 @@ def _push(entry, heap, n, costs, sizes, members, codes):
 
 @inner
 def _pop(heap, n, costs, sizes, members, codes):
-    """Take the first entry from a heap of n."""
     first, last = heap[0], heap[n - 1]
     at = 0
     while 2 * at + 1 < n - 1:
@@ -106,29 +104,30 @@ def _pop(heap, n, costs, sizes, members, codes):
 
 @inner
 def _cheapest_sets(flips, n_flips, log_top, entries, flipped, logs):
-    """Write the labels of the cheapest sets of flips, -1 behind them, and the log-probabilities.
+    """Number of labelsets; writes the flipped labels and the log-probability of each, best first.
 
-    Return how many there are.
+    `entries` are work arrays for sets of flips: cost, cost without the last flip, size and members
+    of each, and the heap of their indices.
     """
-    prices, codes, odds = flips  # `rests`: cost of a set without its last flip
-    costs, rests, sizes, members, heap = entries
-    found, n_entries, n_waiting = 1, 0, 0
+    prices, codes, odds = flips
+    costs, base_costs, sizes, members, heap = entries
+    n_sets, n_entries, n_waiting = 1, 0, 0
     logs[0] = log_top
     if n_flips > 0:
-        costs[0], rests[0], sizes[0], members[0, 0] = prices[0], 0.0, 1, 0
+        costs[0], base_costs[0], sizes[0], members[0, 0] = prices[0], 0.0, 1, 0
         heap[0] = 0
         n_entries = n_waiting = 1
-    while n_waiting > 0 and found < logs.size:
+    while n_waiting > 0 and n_sets < logs.size:
         entry = _pop(heap, n_waiting, costs, sizes, members, codes)
         n_waiting -= 1
         n = sizes[entry]
         total = 0.0
         for m in range(n):
             flip = members[entry, m]
-            flipped[found, m] = abs(codes[flip]) - 1
+            flipped[n_sets, m] = abs(codes[flip]) - 1
             total += odds[flip]
-        logs[found] = log_top - total
-        found += 1
+        logs[n_sets] = log_top - total
+        n_sets += 1
         last = members[entry, n - 1]
         if last + 1 == n_flips:
             continue
@@ -140,36 +139,36 @@ def _cheapest_sets(flips, n_flips, log_top, entries, flipped, logs):
                 members[n_entries, m] = members[entry, m]
             members[n_entries, size - 1] = last + 1
             sizes[n_entries] = size
-            rests[n_entries] = rests[entry] if is_exchange else costs[entry]
-            costs[n_entries] = rests[n_entries] + prices[last + 1]
+            base_costs[n_entries] = base_costs[entry] if is_exchange else costs[entry]
+            costs[n_entries] = base_costs[n_entries] + prices[last + 1]
             _push(n_entries, heap, n_waiting, costs, sizes, members, codes)
             n_entries += 1
             n_waiting += 1
-    return found
+    return n_sets
 
 
 @kernel
-def top_rows(start, stop, listed, rest, n_labels, flipped, logs, n_found):
-    """Per row: the labels that each of the k most probable labelsets changes in the mode.
+def top_rows(start, stop, listed, unlisted, n_labels, flipped, logs, n_found):
+    """Per row: the labels in which each of the k most probable labelsets differs from the mode.
 
     Parameters
     ----------
     listed
         Marginals; logits, or none where there are only marginals; labels, or none where all labels
         of each row are listed; and where the rows start.
-    rest
-        Probability and log-odds of labels that are not listed.
+    unlisted
+        Probability and log-odds of a label that is not listed.
     n_labels
         Number of labels.
     flipped
-        (n, k, width) written: labels, -1 behind them.
+        (n, k, width), -1 before the call: the first entries of each row are overwritten.
     logs
         (n, k) written: log-probabilities.
     n_found
         (n,) written: the number of labelsets, less than k where fewer are possible.
     """
     marginals, logits, labels, starts = listed
-    floor, floor_odds = rest
+    floor, floor_odds = unlisted
     k, width = flipped.shape[1:]
     n_cheapest = min(k - 1, n_labels)
     flips = (
@@ -205,12 +204,12 @@ def top_rows(start, stop, listed, rest, n_labels, flipped, logs, n_found):
                     continue
                 odds = np.log(p) - np.log(1.0 - p)
             signed = -(label + 1) if is_one else label + 1
-            n_flips = _insert(_count_units(odds), signed, abs(odds), flips, n_flips)
+            n_flips = _insert(_flip_cost(odds), signed, abs(odds), flips, n_flips)
             if n_flips == n_cheapest:
                 farthest = 0.5 * np.tanh(0.5 * flips[2][n_flips - 1])
         log_top += np.log(product)
         if n_others > 0 and not np.isinf(floor_odds):
-            units = _count_units(floor_odds)
+            units = _flip_cost(floor_odds)
             at, label, n_tried = starts[i], 0, 0
             while n_tried < n_cheapest and label < n_labels:
                 if at < starts[i + 1] and labels[at] == label:

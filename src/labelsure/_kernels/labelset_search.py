@@ -2,17 +2,17 @@
 
 Branch and bound with iterative deepening. A node is a prefix of one chain; its probability bounds
 that of every labelset below it, so a depth-first search that leaves prefixes below a threshold
-alone finds *every* labelset with more. What was left alone bounds what was not found:
+alone finds *every* labelset with more. Pruned prefixes bound all other labelsets:
 
-    P(y) <= mean over chains of share * (largest prefix left alone)      for y not found
+    P(y) <= mean over chains of share * (most probable prefix pruned)      for y not found
 
 and that bound, with the mass found, bounds mode, top gap, entropy and collision from both sides.
 The threshold falls by a factor of 4 a round until the goals are met.
 
     enumerate_row  the search of one instance: about L visits for each labelset found and chain,
                    each with O(L) multiplications; labelsets are kept in a hash table
-    write_bounds   bounds on the whole distribution from the labelsets seen
-    meets_goals    whether these are good enough
+    write_bounds   bounds on the whole distribution from the labelsets found
+    meets_goals    whether the bounds meet the goals of the search
 
 Bounds hold but for rounding, for which `ROUNDING` is added to the unseen mass.
 """
@@ -35,28 +35,28 @@ PATIENCE = 40
 found), m being the number of chains. Where it finds labelsets, fewer do; where probabilities are
 flat it finds none for long. No search of CAL500, Enron, Slashdot or random chains of any sharpness
 that reached its goals without this ends early, and one in vain takes .03 ms."""
-LARGE = 1e290  # a product of odds up to here is a number, and so are those of some of them
-STACK_LABELS = 64  # up to so many labels a path keeps the odds of all of them
+LARGE = 1e290  # no product of 1 + odds over a subset of labels overflows if that over all is less
+STACK_LABELS = 64  # up to so many labels, each level of the stack keeps the odds of all labels
 
-# What `write_bounds` writes, by position.
+# Columns of `bounds`.
 N_BOUNDS = 11
 TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
 COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN, N_CERTAIN = range(6, 11)
 
 
 class Goals(NamedTuple):
-    """When a search may stop: once width, unseen mass and best labelsets are known well enough.
+    """Stopping rule of a search: `enough_mass`, or all of the others.
 
     Parameters
     ----------
     width
-        The candidates' intervals are at most so wide.
+        Largest width of an interval of the normalised candidates.
     unseen
-        All unseen labelsets together have at most this.
+        Largest probability of all unseen labelsets together.
     enough_mass
-        Good enough by itself: the labelsets seen have this mass.
+        Probability of the labelsets found that suffices by itself.
     n_certain
-        So many labelsets seen are more probable than any unseen one.
+        Least number of labelsets found that are more probable than any unseen one.
     """
 
     width: float
@@ -72,16 +72,16 @@ class Goals(NamedTuple):
 
 @kernel
 def write_bounds(P, bound, n_labels, bounds):
-    """Write what the probabilities `P` of some labelsets say of the whole distribution.
+    """Bounds on top probabilities, entropy and collision from the probabilities of some labelsets.
 
     Parameters
     ----------
     P
-        Probabilities of the labelsets seen.
+        Probabilities of the labelsets found.
     bound
-        No labelset that was not seen has more.
+        Upper bound on the probability of any other labelset.
     n_labels
-        There are 2**n_labels labelsets.
+        Number of labels: there are 2**n_labels labelsets.
     bounds
         (N_BOUNDS,) written.
     """
@@ -96,37 +96,37 @@ def write_bounds(P, bound, n_labels, bounds):
         squares += p * p
         if p > 0.0:
             entropy -= p * np.log(p)
-    all_seen = n_labels < 60 and P.size == 1 << n_labels
-    rest_low = 0.0 if all_seen else max(0.0, 1.0 - mass - ROUNDING)
-    rest_high = 0.0 if all_seen else max(0.0, 1.0 - mass) + ROUNDING
-    unseen = min(bound, rest_high)
+    is_complete = n_labels < 60 and P.size == 1 << n_labels
+    unseen_low = 0.0 if is_complete else max(0.0, 1.0 - mass - ROUNDING)
+    unseen_high = 0.0 if is_complete else max(0.0, 1.0 - mass) + ROUNDING
+    largest_unseen = min(bound, unseen_high)
     entropy_low = entropy_high = entropy
-    if rest_high > 0.0:
-        # Of so little mass on so many labelsets, the flattest split has the largest entropy.
-        log_rest = n_labels * LOG2
+    if unseen_high > 0.0:
+        # Entropy of a mass m on K labelsets is at most m log(K / m), which grows up to m = K / e.
+        log_n_unseen = n_labels * LOG2
         if n_labels < 60:
-            log_rest = np.log(float((1 << n_labels) - P.size))
-        mass = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
-        entropy_high += mass * (log_rest - np.log(mass))
-        if rest_low > 0.0:
-            entropy_low += rest_low * np.log(1.0 / unseen)
+            log_n_unseen = np.log(float((1 << n_labels) - P.size))
+        mass = min(unseen_high, np.exp(min(log_n_unseen - 1.0, 700.0)))
+        entropy_high += mass * (log_n_unseen - np.log(mass))
+        if unseen_low > 0.0:
+            entropy_low += unseen_low * np.log(1.0 / largest_unseen)
     bounds[TOP] = top
-    bounds[TOP_HIGH] = max(top, unseen)
+    bounds[TOP_HIGH] = max(top, largest_unseen)
     bounds[RUNNER_UP] = runner_up
-    bounds[RUNNER_UP_HIGH] = max(runner_up, min(unseen, 0.5))
+    bounds[RUNNER_UP_HIGH] = max(runner_up, min(largest_unseen, 0.5))
     bounds[ENTROPY_LOW] = max(0.0, entropy_low)
     bounds[ENTROPY_HIGH] = min(n_labels * LOG2, max(entropy_high, 0.0))
     bounds[COLLISION_LOW] = squares
-    bounds[COLLISION_HIGH] = min(1.0, squares + rest_high * unseen)
-    bounds[UNSEEN_MASS] = rest_high
-    bounds[LARGEST_UNSEEN] = unseen
-    # Where nothing unseen has any probability, also the labelsets that are not listed are known.
-    bounds[N_CERTAIN] = (unseen < P).sum() if unseen > 0.0 else np.inf
+    bounds[COLLISION_HIGH] = min(1.0, squares + unseen_high * largest_unseen)
+    bounds[UNSEEN_MASS] = unseen_high
+    bounds[LARGEST_UNSEEN] = largest_unseen
+    # Without unseen mass, the order of all other labelsets, of probability 0, is known as well.
+    bounds[N_CERTAIN] = (largest_unseen < P).sum() if largest_unseen > 0.0 else np.inf
 
 
 @inner
 def _widest_interval(bounds, n_labels):
-    """Return the width of the widest interval among the normalised candidates."""
+    """Largest width of the intervals of the normalised candidates."""
     if bounds[TOP] <= 0.0 or bounds[COLLISION_LOW] <= 0.0:
         return 1.0
     log_k = n_labels * LOG2
@@ -140,7 +140,7 @@ def _widest_interval(bounds, n_labels):
 
 @kernel
 def meets_goals(bounds, n_labels, goals):
-    """Whether the bounds are good enough."""
+    """Whether the bounds meet the stopping rule."""
     unseen = bounds[UNSEEN_MASS]
     if 1.0 - unseen >= goals.enough_mass:
         return True
@@ -151,10 +151,10 @@ def meets_goals(bounds, n_labels, goals):
 
 @inner
 def _probability_of_large_odds(members, work):
-    """Return P(y) in one chain where a product of odds could overflow; `work` is used up.
+    """P(y) in one chain where a product of odds could overflow; `work` is overwritten.
 
-    As one over a product of numbers of at least 1, which overflows only where P is too small for a
-    number, in whatever order the compiler multiplies.
+    The reciprocal of a product of numbers >= 1, which overflows only where P underflows, in
+    whatever order the compiler multiplies.
     """
     inverse = 1.0
     for member in members:
@@ -168,7 +168,7 @@ def _probability_of_large_odds(members, work):
 
 @fast_inner
 def mixture_probability(members, odds, factors, shares, work):
-    """Return the mean over the chains of share * P(y); `members` are y's labels.
+    """Mean over the chains of share * P(y) for the labelset y of these members.
 
     The odds of each label are a product of one factor for each earlier member (1 for the later
     ones): no exponentials.
@@ -195,7 +195,7 @@ def mixture_probability(members, odds, factors, shares, work):
 
 @inner
 def find_slot(key, keys, slots):
-    """Return the place of a key in the hash table: where it is, or where it belongs."""
+    """Index of a key's slot in the hash table, or of the empty slot (-1) where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
     half, factor = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
     h = np.uint64(0)
@@ -220,7 +220,7 @@ def find_slot(key, keys, slots):
 
 @fast_inner
 def _set_label(odds, factor, child_odds, child_shares):
-    """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
+    """Odds of all labels, and 1 / (1 + odds), after one more label is set."""
     for j in range(odds.size):
         child_odds[j] = odds[j] * factor[j]
         child_shares[j] = 1.0 / (1.0 + child_odds[j])
@@ -228,7 +228,7 @@ def _set_label(odds, factor, child_odds, child_shares):
 
 @inner
 def _odds_after(odds, factors, members, label):
-    """Return the odds of a label when the members are set: only those that are asked for."""
+    """Odds of a label when the members are set."""
     total = odds[label]
     for member in members:
         total *= factors[member, label]
@@ -236,20 +236,19 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
-    """Find every labelset with at least `threshold` in chain m, depth first.
+def _search_chain(m, links, order, threshold, table, n_found, n_visits, stack):
+    """Append every labelset of probability >= `threshold` in chain m, by depth-first search.
 
     At each label the prefix splits: "no" goes on in place, "yes" opens a new level of the stack, so
     the depth is the number of labels set, and a level keeps the odds of all labels after its path.
 
-    New ones are appended to what is found, until there is no more room, or until flat
-    probabilities would make it visit more than `n_visits` prefixes. Returns how many there are
-    now; the largest probability of a prefix that was left alone: what was not found has no more
-    than that in this chain, -1 when the search was cut short; and how many visits are left.
+    Returns the number of labelsets in the table; the largest probability of a pruned prefix, which
+    bounds that of all labelsets not found in this chain, or -1 if the search was cut short by a
+    full table or after `n_visits` prefixes; and the number of visits left.
 
-    New ones are appended here, not by a function: handing over arrays takes as long as that.
+    Labelsets are appended here, not by a function: passing the arrays takes as long as the work.
     """
-    (odds, factors, shares), (keys, P, slots) = links, found
+    (odds, factors, shares), (keys, P, slots) = links, table
     stack_odds, stack_shares = stack
     n_labels = order.size
     all_at_once = n_labels <= STACK_LABELS
@@ -260,7 +259,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
     depth = 0  # how many labels are set
-    left_alone = 0.0
+    largest_pruned = 0.0
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
@@ -278,10 +277,10 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
             prefix[depth] = zero
             position[depth] = j + 1
             if zero < threshold:
-                left_alone = max(left_alone, zero)
+                largest_pruned = max(largest_pruned, zero)
                 position[depth] = n_labels + 1  # nothing more below this prefix
             if one < threshold:
-                left_alone = max(left_alone, one)
+                largest_pruned = max(largest_pruned, one)
                 continue
             if all_at_once:
                 above, below = stack_odds[depth], stack_odds[depth + 1]
@@ -306,7 +305,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
         if depth >= 0:
             label = members[depth]
             key[label >> 6] &= ~(np.uint64(1) << np.uint64(label & 63))
-    return n_found, left_alone, n_visits
+    return n_found, largest_pruned, n_visits
 
 
 @kernel
@@ -318,16 +317,16 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     odds
         (m, L) of each label, in each chain, when no earlier label is set.
     factors
-        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
-        unless it comes earlier in the chain.
+        (m, L, L) the odds of label j are multiplied by factors[m, i, j] if label i is set: 1
+        unless i comes before j in the chain.
     shares
         (m,) the weight of each chain times m.
     orders
         (m, L) the label at each position.
     goals
-        When to stop.
+        Stopping rule.
     small
-        Once no labelset unseen can have more than this, a search that finds little ends early.
+        Bound on unseen labelsets from which on `PATIENCE` may end the search early.
     keys, P
         (budget, n_words) and (budget,), written.
     bounds
@@ -353,19 +352,19 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
         for m in range(n_chains):
             if shares[m] == 0.0:
                 continue
-            links, found = (odds, factors, shares), (keys, P, slots)
+            links, table = (odds, factors, shares), (keys, P, slots)
             n_visits = n_labels * P.size
             if bound <= small:
                 n_visits = min(n_visits, n_labels * (PATIENCE + 2 * n_chains * n_found) - n_visited)
-            n_found, left_alone, n_left = _search_chain(
-                m, links, orders[m], threshold / shares[m], found, n_found, n_visits, stack
+            n_found, largest_pruned, n_left = _search_chain(
+                m, links, orders[m], threshold / shares[m], table, n_found, n_visits, stack
             )
             n_visited += n_visits - n_left
-            if left_alone < 0.0:
-                # Cut short: what was found counts, the bound is that of the last finished round.
+            if largest_pruned < 0.0:
+                # Cut short: labelsets found count, the bound is that of the last finished round.
                 write_bounds(P[:n_found], bound, n_labels, bounds)
                 return n_found
-            total += shares[m] * left_alone
+            total += shares[m] * largest_pruned
         bound = total / n_chains
         write_bounds(P[:n_found], bound, n_labels, bounds)
         if meets_goals(bounds, n_labels, goals):

@@ -25,7 +25,7 @@ _LN2 = 0.6931471805599453
 
 @fast_inner
 def _sum_xlogx(values, mantissas, exponents):
-    """Return the sum of x log x over positive values; a zero counts as 0.
+    """Sum of x log x over values >= 0, with 0 log 0 = 0.
 
     The bits of a float give x = m 2**e with m in [1, 2), halved above sqrt(2). Then
     log x = e log 2 + 2 artanh(s) for s = (m - 1)/(m + 1), |s| <= 0.172, and the series
@@ -67,7 +67,7 @@ def _sum_squares(values):
 
 @fast_inner
 def _any_above(values, limit):
-    """Whether one of the values is above a limit. Counting them all vectorises."""
+    """Whether a value is above the limit. Counting all of them vectorises."""
     n_above = 0
     for i in range(values.size):
         n_above += values[i] > limit
@@ -76,7 +76,7 @@ def _any_above(values, limit):
 
 @fast_inner
 def _find_first(values, least):
-    """Return the first place with at least this value."""
+    """Index of the first value >= `least`, which must exist."""
     place = 0
     while values[place] < least:
         place += 1
@@ -120,8 +120,8 @@ def dense_profile_rows(start, stop, P, profile, mode):
 def independent_profile_rows(start, stop, marginals, starts, profile):
     """Per row: log of the largest probability, largest odds of a flip, entropy, log collision.
 
-    Rows stand one after the other, each from its start to the next one's. Logs of sums are logs of
-    products, taken once for each block of labels.
+    Row i is marginals[starts[i] : starts[i + 1]]. Sums of logs are logs of products, taken once for
+    each block of labels.
     """
     likely, unlikely = np.empty(PRODUCT), np.empty(PRODUCT)
     mantissas, exponents = np.empty(PRODUCT), np.empty(PRODUCT)

@@ -1,4 +1,4 @@
-"""Running kernels over the rows of a batch: on all cores, with a report of how far it is."""
+"""Kernels over blocks of rows in threads; limits of threads of BLAS and joblib; progress."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from labelsure.errors import InputError
 T = TypeVar("T")
 
 THREADS_VARIABLE = "LABELSURE_NUM_THREADS"
-BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
-WORTH_THREADS = 1e-3
-"""Seconds of work from which threads pay: a pool of two takes 0.2 to 0.5 ms to start and to end."""
+BLOCKS_PER_THREAD = 4  # balances uneven rows, and a block is still long
+MIN_SERIAL_SECONDS = 1e-3
+"""Minimum serial time before threads are used: a pool of two takes 0.2 to 0.5 ms."""
 
 _here = threading.local()
 
 
 def n_threads() -> int:
-    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the available cores.
+    """Number of threads of kernels: LABELSURE_NUM_THREADS, or the available cores.
 
     Affinity and a container's CPU quota, rounded up, limit the cores. 1 in a thread that itself
     works for `map_rows`: the cores are busy with its siblings.
@@ -68,21 +68,21 @@ def for_rows(kernel: Callable[..., None], n_rows: int, *inputs: Any, into: Seque
     kernel
         It must release the GIL to gain anything from threads.
     n_rows
-        How many rows there are.
+        Number of rows.
     *inputs
-        What it reads: numbers, arrays, tuples of arrays.
+        Numbers, arrays or tuples of arrays, which the kernel only reads.
     into
-        The arrays that it writes.
+        Arrays that the kernel writes.
     """
     arguments = (*map(as_input, inputs), *into)
     map_rows(lambda start, stop: kernel(start, stop, *arguments), n_rows)
 
 
 def as_input(value: object) -> Any:
-    """Return what a kernel reads, its arrays in one piece and read-only.
+    """Input of a kernel: arrays, also those in tuples, as contiguous read-only views.
 
-    Numba compiles anew for arrays that have gaps, and for those that may not be written to. So all
-    that a kernel only reads is given to it in one form, whatever form its owner has.
+    Numba compiles a specialisation for each layout and mutability. One form for all inputs means
+    one specialisation.
     """
     if isinstance(value, tuple):
         return tuple(map(as_input, value))
@@ -94,31 +94,31 @@ def as_input(value: object) -> Any:
 
 
 def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:
-    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order.
+    """Results of ``function(start, stop)`` on blocks that together cover all rows, in order.
 
-    The calling thread works on longer and longer blocks. Threads start when there is still work
-    after a quarter of `WORTH_THREADS`: the next block, four times as long, would use up the rest.
+    The calling thread works on blocks that grow by a factor of 4. Threads start if rows are left
+    after a quarter of `MIN_SERIAL_SECONDS`, which the next block would exceed.
     """
     threads = min(n_threads(), n_rows)
     if threads <= 1:
         return [function(0, n_rows)]
-    found, start, step = [], 0, 1
+    results, start, step = [], 0, 1
     begun = time.perf_counter()
     with _as_worker():
-        while start < n_rows and time.perf_counter() - begun < WORTH_THREADS / 4:
+        while start < n_rows and time.perf_counter() - begun < MIN_SERIAL_SECONDS / 4:
             stop = min(start + step, n_rows)
-            found.append(function(start, stop))
+            results.append(function(start, stop))
             start, step = stop, 4 * step
     if start < n_rows:
         # A pool for each call: a kept one would not survive a fork.
         with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
-            found += pool.map(lambda block: function(*block), _blocks(start, n_rows, threads))
-    return found
+            results += pool.map(lambda block: function(*block), _blocks(start, n_rows, threads))
+    return results
 
 
 @contextmanager
 def _as_worker() -> Iterator[None]:
-    """Keep this thread from starting others."""
+    """`n_threads` is 1 in this thread within."""
     before = getattr(_here, "is_worker", False)
     _here.is_worker = True
     try:
@@ -138,14 +138,14 @@ def _blocks(start: int, stop: int, threads: int) -> list[tuple[int, int]]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread within, also where several threads are within at a time.
+    """Keep BLAS to one thread within; several threads may be within at a time.
 
     Sums then do not depend on how many jobs share the cores. For base learners and models of the
     size met here one thread is also several times faster than two.
     """
     with _blas.lock:
         if _blas.n_inside == 0:
-            _take_blas()
+            _allow_blas_limit()
             _blas.limit = _blas_pools().limit(limits=1, user_api="blas")
         _blas.n_inside += 1
     try:
@@ -153,14 +153,14 @@ def one_blas_thread() -> Iterator[None]:
     finally:
         with _blas.lock:
             _blas.n_inside -= 1
-            if _blas.n_inside == 0:  # until then the others need it
-                _take_blas()
+            if _blas.n_inside == 0:
+                _allow_blas_limit()
                 _blas.limit.restore_original_limits()
-                _take_blas()
+                _allow_blas_limit()
 
 
 class _BlasUse:
-    """How many threads of this process are within `one_blas_thread`: the limit is for all."""
+    """Reference count of `one_blas_thread` in this process, whose threads share the limit."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -171,10 +171,10 @@ class _BlasUse:
 _blas = _BlasUse()
 
 
-def _take_blas() -> None:
-    """Let this thread set the limit, or the next one that wants to.
+def _allow_blas_limit() -> None:
+    """Clear threadpoolctl's controlling thread, so that any thread may set the limit.
 
-    Newer versions of threadpoolctl silently ignore all threads but the first that has set one.
+    Newer versions silently ignore limits of all threads but the first that set one.
     """
     from threadpoolctl import OpenBLASController
 
@@ -186,18 +186,18 @@ def _take_blas() -> None:
 def one_thread() -> Iterator[None]:
     """Keep kernels, BLAS and joblib to the calling thread: one unit of work, on one core.
 
-    The bits of what is computed within do not depend on the machine's number of cores.
+    Results within are the same to the bit on machines with any number of cores.
     """
     from joblib import parallel_config
 
-    # Sums over trees in several threads come in any order.
+    # In several threads, sums over trees come in any order.
     with _as_worker(), one_blas_thread(), parallel_config(backend="sequential"):
         yield
 
 
 @cache
 def _blas_pools() -> Any:
-    """Find the pools once for each process: looking for them takes as long as a small fit."""
+    """Controller of BLAS thread pools, cached: finding them takes as long as a small fit."""
     from threadpoolctl import ThreadpoolController  # only fitting needs it
 
     return ThreadpoolController()
@@ -210,7 +210,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("progress_watcher", default=No
 
 @contextmanager
 def watch_progress(watcher: Watcher) -> Iterator[None]:
-    """Have distributions of chains say how far they are, for every question asked within.
+    """Report the progress of distributions of chains for every computation within.
 
     Parameters
     ----------
@@ -240,17 +240,17 @@ def watch_progress(watcher: Watcher) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Return whether somebody watches what is computed here."""
+    """Whether this context is within `watch_progress`."""
     return _watcher.get() is not None
 
 
 class Progress:
-    """The instances of one question that are finished.
+    """Counter of finished instances of one computation, reported to the watcher.
 
     Parameters
     ----------
     n_all
-        How many there are. Whoever watches is looked up here, in the thread that asks.
+        Number of instances. The watcher is that of the thread that constructs the counter.
     """
 
     def __init__(self, n_all: int) -> None:
@@ -260,7 +260,6 @@ class Progress:
         self._lock = threading.Lock()
 
     def add(self, n_more: int) -> None:
-        """Say that some more instances are finished."""
         if self._watcher is None:
             return
         with self._lock:

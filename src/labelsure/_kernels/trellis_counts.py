@@ -26,7 +26,7 @@ from labelsure._kernels.trellis_sweeps import expand_columns
 
 @fast_inner
 def _write_gains(x_no, y_no, x_yes, y_yes, weight):
-    """Write over (x_yes, y_yes) what they have, weighted, more than (x_no, y_no)."""
+    """Replace x_yes + y_yes e by its product with the weight, less x_no + y_no e."""
     a, b, c = weight[0], weight[1], weight[2]
     for r in range(x_no.size):
         x, y = x_yes[r], y_yes[r]
@@ -43,12 +43,12 @@ def _mix_outcomes(of_no, gain, yes, mixed):
 
 @fast_inner
 def _pull_values(after, yes, weight, before):
-    """Move a function of the state one label back, a label that is set counting `weight`.
+    """Function of the state before a label, from that after it; a set label counts `weight`.
 
     The value before state s is (1 - p_s) f(s // 2) + p_s w f(s // 2 + half), written as
     f_no + p_s (w f_yes - f_no). A weight w = (a, b, c) takes x + y e to
     (a x + b y) + (c x + a y) e: b = -c for complex numbers, b = 0 for dual numbers.
-    Short loops with few arrays vectorise, one long loop does not. `after` is used up.
+    Short loops with few arrays vectorise, one long loop does not. `after` is overwritten.
     """
     half = yes.size // 2
     _write_gains(after[0, :half], after[1, :half], after[0, half:], after[1, half:], weight)
@@ -60,9 +60,9 @@ def _pull_values(after, yes, weight, before):
 def expected_rows(start, stop, network, predicted, weights, coefficients, expected):
     """Per row: the means of several metrics, as sums over points of a generating function.
 
-    weights[q, 0] is what a false negative counts at point q, weights[q, 1] a true positive, and
-    weights[q, 2] an auxiliary position (`predicted` 2): 1. The two parts of the function's value
-    there enter the sum of metric k with coefficients[q, k].
+    weights[q, v] is the weight at point q of a set label whose `predicted` is v: w of a false
+    negative (0), z of a true positive (1), and 1 of an auxiliary position (2). The two parts of the
+    function's value at q have coefficients[q, k] in the sum of metric k.
     """
     conditionals, shifts, _, n_states = network
     n_labels = conditionals.shape[1]
@@ -84,7 +84,7 @@ def expected_rows(start, stop, network, predicted, weights, coefficients, expect
 
 
 @fast_inner
-def _part_masses(masses, yes, pushed_no, pushed_yes):
+def _split_masses(masses, yes, pushed_no, pushed_yes):
     for r in range(pushed_no.size):
         of_yes = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
         pushed_no[r] = masses[2 * r] + masses[2 * r + 1] - of_yes
@@ -93,11 +93,11 @@ def _part_masses(masses, yes, pushed_no, pushed_yes):
 
 @fast_inner
 def _push_weighted_masses(masses, yes, weight, pushed):
-    """Move masses x + y e one label on, a label that is set counting `weight`."""
+    """Masses x + y e of states after a label, from those before it; a set label counts `weight`."""
     half = yes.size // 2
     a, b, c = weight[0], weight[1], weight[2]
     for part in range(2):
-        _part_masses(masses[part], yes, pushed[part, :half], pushed[part, half:])
+        _split_masses(masses[part], yes, pushed[part, :half], pushed[part, half:])
     x_yes, y_yes = pushed[0, half:], pushed[1, half:]
     for r in range(half):
         x, y = x_yes[r], y_yes[r]
@@ -107,7 +107,7 @@ def _push_weighted_masses(masses, yes, weight, pushed):
 
 @fast_inner
 def _multiply_parts(masses, values, square, products):
-    """Multiply numbers x + y e and u + v e, where e * e is `square`."""
+    """Products (x + y e) (u + v e), where e * e is `square`."""
     x, y, u, v = masses[0], masses[1], values[0], values[1]
     for s in range(x.size):
         products[0, s] = x[s] * u[s] + square * y[s] * v[s]
@@ -116,7 +116,7 @@ def _multiply_parts(masses, values, square, products):
 
 @fast_inner
 def _sum_by_bit(products, sums):
-    """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit.
+    """sums[d] = sum over the states whose bit d is set, summing out bit after bit.
 
     The sum over all states is left in products[0].
     """
@@ -154,7 +154,7 @@ def joint_rows(start, stop, network, predicted, weights, square, totals, with_la
     while 1 << memory < n_states:
         memory += 1
     yes = np.empty((n_labels, n_states))
-    kept = np.empty(((n_labels - 1) // memory + 2, 2, n_states))
+    checkpoints = np.empty(((n_labels - 1) // memory + 2, 2, n_states))
     values, masses = np.empty((2, n_states)), np.empty((2, n_states))
     spare = np.empty((2, n_states))
     sums = np.empty((2, memory))
@@ -164,19 +164,19 @@ def joint_rows(start, stop, network, predicted, weights, square, totals, with_la
         for q in range(weights.shape[0]):
             values[0] = 1.0
             values[1] = 0.0
-            _copy_values(values, kept[kept.shape[0] - 1])
+            _copy_values(values, checkpoints[checkpoints.shape[0] - 1])
             for j in range(n_labels - 1, 0, -1):
                 _pull_values(values, yes[j], weights[q, predicted[i, j]], spare)
                 values, spare = spare, values
                 if j % memory == 0:
-                    _copy_values(values, kept[j // memory])
+                    _copy_values(values, checkpoints[j // memory])
             masses[:] = 0.0
             masses[0, 0] = 1.0
             for j in range(n_labels):
                 _push_weighted_masses(masses, yes[j], weights[q, predicted[i, j]], spare)
                 masses, spare = spare, masses
                 if (j + 1) % memory == 0 or j == n_labels - 1:
-                    _multiply_parts(masses, kept[j // memory + 1], square, spare)
+                    _multiply_parts(masses, checkpoints[j // memory + 1], square, spare)
                     for part in range(2):
                         _sum_by_bit(spare[part], sums[part])
                         totals[i, q, part] = spare[part, 0]

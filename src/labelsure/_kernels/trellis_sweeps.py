@@ -31,20 +31,20 @@ from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._runtime.limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
-LONG_RUN = 4  # pairs of states with the same parents from which on they are handled together
+LONG_RUN = 4  # least length of a run that has a loop of its own
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
 
 
 @inner
 def find_column(state, shifts):
-    """Return the column of the conditionals that a state selects: its parents' bits."""
+    """Column of the conditionals for a state: the bits of the parents."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
 @inner
 def expand_columns(columns, shifts, by_state):
-    """Copy to every state the value of its column."""
+    """by_state[s] = columns[find_column(s)]."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     for s in range(by_state.size):
         by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
@@ -52,7 +52,7 @@ def expand_columns(columns, shifts, by_state):
 
 @inner
 def _run_length(shifts, half):
-    """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
+    """Length of the aligned runs of r in which all states 2 r, and all 2 r + 1, have one column."""
     run = half
     for parent in range(shifts.size):
         if 0 < shifts[parent] < NO_PARENT:
@@ -67,13 +67,15 @@ def _log_probability(p):
 
 @inner
 def _next_state(state, value, n_states):
-    """Return the state after a label took this value."""
     return (state >> 1) + value * (n_states >> 1)
 
 
 @fast_inner
 def _choose_values(no, yes, after, best, choice):
-    """Take the better value of a label in each state; return in how many states both are equal."""
+    """Number of states in which both values of a label are equally good, by one Viterbi step.
+
+    Writes best[s], the log-probability of the best completion, and choice[s], its first value.
+    """
     half = after.size // 2
     after_no, after_yes = after[:half], after[half:]
     n_ties = 0
@@ -87,9 +89,9 @@ def _choose_values(no, yes, after, best, choice):
 
 @fast_inner
 def _choose_in_run(first, stop, no, yes, after, best, choice):
-    """Do the same for states 2 r and 2 r + 1, r from first to stop, which have the same parents.
+    """As `_choose_values`, for the states 2 r and 2 r + 1 of a run, r from first to stop.
 
-    no and yes hold the log-probabilities of the values, in even and in odd states.
+    no[0] and yes[0] are the log-probabilities of the values in even states, [1] in odd ones.
     """
     half = after.size // 2
     after_no, after_yes = after[:half], after[half:]
@@ -106,7 +108,7 @@ def _choose_in_run(first, stop, no, yes, after, best, choice):
 
 @inner
 def _choose_all(log_no, log_yes, shifts, after, best, choice, spare):
-    """Take the better value of a label in every state; return in how many states both are equal."""
+    """As `_choose_values`, from log-probabilities by column, run by run where runs are long."""
     no, yes, of_pair = spare
     half = best.size // 2
     run = _run_length(shifts, half)
@@ -125,9 +127,9 @@ def _choose_all(log_no, log_yes, shifts, after, best, choice, spare):
 
 @inner
 def _no_is_lower(position, state, order, choice):
-    """Whether 0 at this position leads to a lower code than 1, each completed at its best.
+    """Whether 0 at this position leads to a lower code than 1, each with its best completion.
 
-    What two labelsets with the same future differ in lies between here and where they meet.
+    The two labelsets differ only between this position and the one at which their states meet.
     """
     n_states = choice.shape[1]
     no, yes = _next_state(state, 0, n_states), _next_state(state, 1, n_states)
@@ -146,10 +148,9 @@ def _no_is_lower(position, state, order, choice):
 
 @inner
 def _complete_states(tables, shifts, order, best, choice):
-    """Find the best completion of every state before every position.
+    """Viterbi completions of every state s before every position j, of ties the lowest code.
 
-    Writes its log-probability to best[j, s] and the value of its first label to choice[j, s]; of
-    equally probable completions it is the one with the lowest code.
+    Writes the log-probability to best[j, s] and the value of the first label to choice[j, s].
     """
     n_labels, n_states = choice.shape
     spare = (np.empty(n_states), np.empty(n_states), np.empty((2, 2)))
@@ -172,7 +173,8 @@ def _complete_states(tables, shifts, order, best, choice):
 def mode_rows(start, stop, network, mode, values):
     """Per row: the most probable labelset, its log-probability and that of the runner-up.
 
-    The runner-up leaves the mode at some position and goes on as best it can.
+    The runner-up is the best over positions of: the mode up to it, the other value, and the Viterbi
+    completion.
     """
     conditionals, shifts, order, n_states = network
     n_labels = conditionals.shape[1]
@@ -185,10 +187,10 @@ def mode_rows(start, stop, network, mode, values):
         for j in range(n_labels):
             value = choice[j, state]
             yes = conditionals[i, j, find_column(state, shifts[j])]
-            taken, left = (yes, 1.0 - yes) if value else (1.0 - yes, yes)
-            rest = best[j + 1, _next_state(state, 1 - value, n_states)]
-            log_runner_up = max(log_runner_up, log_top + _log_probability(left) + rest)
-            log_top += np.log(taken)
+            p_value, p_other = (yes, 1.0 - yes) if value else (1.0 - yes, yes)
+            completion = best[j + 1, _next_state(state, 1 - value, n_states)]
+            log_runner_up = max(log_runner_up, log_top + _log_probability(p_other) + completion)
+            log_top += np.log(p_value)
             mode[i, j] = value
             state = _next_state(state, value, n_states)
         values[i, 0] = log_top
@@ -197,14 +199,14 @@ def mode_rows(start, stop, network, mode, values):
 
 @inner
 def _write_labelset(search, entry, row):
-    """Write the labelset of an entry: an earlier one up to a position, flipped there, completed."""
-    _, origins, positions, found, _, choice = search
+    """Labelset of a heap entry: parent prefix, deviation, Viterbi completion."""
+    _, origins, positions, ranked, _, choice = search
     state = 0
     for j in range(row.size):
         if j < positions[entry]:
-            row[j] = found[origins[entry], j]
+            row[j] = ranked[origins[entry], j]
         elif j == positions[entry]:
-            row[j] = 1 - found[origins[entry], j]
+            row[j] = 1 - ranked[origins[entry], j]
         else:
             row[j] = choice[j, state]
         state = _next_state(state, row[j], choice.shape[1])
@@ -227,16 +229,14 @@ def _comes_first(search, a, b, rows):
 
 
 @inner
-def _raise_entry(search, heap, at, rows):
-    """Move an entry of the heap up to its place."""
+def _sift_up(search, heap, at, rows):
     while at > 0 and _comes_first(search, heap[at], heap[(at - 1) // 2], rows):
         heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
         at = (at - 1) // 2
 
 
 @inner
-def _sink_entry(search, heap, size, rows):
-    """Move the first entry of the heap down to its place."""
+def _sift_down(search, heap, size, rows):
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -250,23 +250,23 @@ def _sink_entry(search, heap, size, rows):
 
 @inner
 def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
-    """Append, for each position after the entry's own, the best labelset that differs there.
+    """New number of entries, and the log-probability of `row`, the labelset of this entry.
 
-    What has probability 0 is left out. Returns how many entries there are now, and the
-    log-probability of the entry.
+    Appends, for each position after the entry's own, the best labelset that deviates there from
+    `row`; deviations of probability 0 are left out.
     """
     scores, _, positions, _, _, choice = search
     state = 0
     prefix = 0.0
     for j in range(row.size):
         yes = tables[j, find_column(state, shifts[j])]
-        taken, left = (yes, 1.0 - yes) if row[j] else (1.0 - yes, yes)
-        if j > positions[entry] and left > 0.0:
-            rest = best[j + 1, _next_state(state, 1 - row[j], choice.shape[1])]
-            scores[n_entries] = prefix + np.log(left) + rest
+        p_value, p_other = (yes, 1.0 - yes) if row[j] else (1.0 - yes, yes)
+        if j > positions[entry] and p_other > 0.0:
+            completion = best[j + 1, _next_state(state, 1 - row[j], choice.shape[1])]
+            scores[n_entries] = prefix + np.log(p_other) + completion
             positions[n_entries] = j
             n_entries += 1
-        prefix += np.log(taken)
+        prefix += np.log(p_value)
         state = _next_state(state, row[j], choice.shape[1])
     return n_entries, prefix
 
@@ -275,9 +275,9 @@ def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
 def top_rows(start, stop, network, n_entries, labelsets, logs):
     """Per row: the most probable labelsets and their log-probabilities, -inf where there is none.
 
-    The second best differs from the best at some first position, and so on: all labelsets but
-    those found are parted by where they first leave an earlier one, and the best of each part
-    waits in a heap. `n_entries` is the most that can wait.
+    Lawler's partition: the labelsets not yet ranked are split by the ranked one that they follow
+    longest and the position at which they deviate; a heap holds the best of each class.
+    `n_entries` is its capacity.
     """
     conditionals, shifts, order, n_states = network
     n_labels = conditionals.shape[1]
@@ -288,25 +288,25 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
     heap, rows = np.empty(n_entries, dtype=np.int64), np.empty((2, n_labels), dtype=np.int8)
     for i in range(start, stop):
         _complete_states(conditionals[i], shifts, order, best, choice)
-        found = labelsets[i]
-        search = (scores, origins, positions, found, order, choice)
+        ranked = labelsets[i]
+        search = (scores, origins, positions, ranked, order, choice)
         scores[0], positions[0], heap[0] = best[0, 0], -1, 0
         n_used = size = 1
         rank = 0
-        while size > 0 and rank < found.shape[0]:
+        while size > 0 and rank < ranked.shape[0]:
             entry = heap[0]
             size -= 1
             heap[0] = heap[size]
-            _sink_entry(search, heap, size, rows)
-            _write_labelset(search, entry, found[rank])
+            _sift_down(search, heap, size, rows)
+            _write_labelset(search, entry, ranked[rank])
             first_new = n_used
             n_used, logs[i, rank] = _add_deviations(
-                conditionals[i], shifts, best, search, entry, found[rank], n_used
+                conditionals[i], shifts, best, search, entry, ranked[rank], n_used
             )
             for new in range(first_new, n_used):
                 origins[new] = rank
                 heap[size] = new
-                _raise_entry(search, heap, size, rows)
+                _sift_up(search, heap, size, rows)
                 size += 1
             rank += 1
         logs[i, rank:] = -np.inf
@@ -314,7 +314,7 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
 
 @kernel
 def sample_rows(start, stop, network, uniforms, draws):
-    """Per row: labelsets drawn label after label; the numbers and the draws are in label order."""
+    """Per row: labelsets by ancestral sampling; uniforms and draws are in label order."""
     conditionals, shifts, order, n_states = network
     for i in range(start, stop):
         for d in range(draws.shape[1]):
@@ -337,23 +337,23 @@ def _write_entropies(p, entropies):
 
 @fast_inner
 def _push_run(first, stop, masses, even, odd, pushed):
-    """Move the masses of states 2 r and 2 r + 1 to r, where they have these probabilities."""
+    """pushed[r] = masses[2 r] * even + masses[2 r + 1] * odd for a run of r."""
     for r in range(first, stop):
         pushed[r] = masses[2 * r] * even + masses[2 * r + 1] * odd
 
 
 @fast_inner
 def _push_states(masses, by_state, pushed):
-    """Move the masses of all states, each with a probability of its own."""
+    """As `_push_run` for all r, with a probability for each state."""
     for r in range(pushed.size):
         pushed[r] = masses[2 * r] * by_state[2 * r] + masses[2 * r + 1] * by_state[2 * r + 1]
 
 
 @inner
 def _push_value(p, shifts, masses, pushed, by_state):
-    """Move the masses of all states to those after one value of a label.
+    """Masses of the half of the states after one value of a label, into `pushed`.
 
-    p is the probability of that value in each column, `pushed` half of the states.
+    p is the probability of that value in each column.
     """
     run = _run_length(shifts, pushed.size)
     if run < LONG_RUN:
@@ -376,7 +376,7 @@ def _sum(values):
 
 @fast_inner
 def _sum_run(first, stop, masses):
-    """Return the sums over states 2 r and over states 2 r + 1."""
+    """Sums of masses over states 2 r and over states 2 r + 1, r from first to stop."""
     even = odd = 0.0
     for r in range(first, stop):
         even += masses[2 * r]
@@ -386,7 +386,7 @@ def _sum_run(first, stop, masses):
 
 @fast_inner
 def _mean_over_states(by_column, shifts, masses):
-    """Return the sum over states of mass times what its column has."""
+    """Sum over states s of masses[s] * by_column[find_column(s)]."""
     half = masses.size // 2
     run = _run_length(shifts, half)
     total = 0.0
@@ -403,7 +403,7 @@ def _mean_over_states(by_column, shifts, masses):
 
 @fast_inner
 def _rescale_masses(masses):
-    """Divide the masses by their sum and return its log."""
+    """Log of the sum of the masses, which are divided by it in place."""
     total = _sum(masses)
     for s in range(masses.size):
         masses[s] /= total
@@ -458,10 +458,10 @@ def forward_rows(start, stop, network, marginals, values):
 
 @fast_kernel
 def covariance_rows(start, stop, network, marginals, sums):
-    """Per row and position: the sum over all labels of the size of the covariance with it.
+    """Per row and position a: the sum of |Cov(y_a, y_b)| over all labels b, also b = a.
 
-    From each label on, the masses of the labelsets that have it move over the labels after it.
-    Auxiliary positions are left out.
+    From each label on, the masses of the labelsets that have it are pushed over the labels after
+    it. Auxiliary positions are left out.
     """
     conditionals, shifts, order, n_states = network
     n_labels, half = conditionals.shape[1], n_states // 2

@@ -15,11 +15,11 @@ from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 
 @fast_inner
-def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
-    """Return the mean Jaccard of a prediction of `n_predicted` labels and one label changed.
+def _expect_jaccard(weights, hits, sizes, n_predicted, change, column, empty):
+    """Weighted mean Jaccard of a prediction of `n_predicted` labels after one label changes.
 
-    `change` is 1 where that label is added, -1 where it is taken away, 0 for no change; `has` is 1
-    for labelsets with that label. `hits` are the true positives before the change.
+    `change` is 1 if that label is added, -1 if it is removed, 0 for no change; `column` holds the
+    values of that label in the labelsets. `hits` are the true positives before the change.
     """
     k = n_predicted + change
     if k == 0.0:
@@ -29,7 +29,7 @@ def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
         return empty * total
     total = 0.0
     for i in range(weights.size):
-        hit = hits[i] + change * has[i]
+        hit = hits[i] + change * column[i]
         total += weights[i] * hit / (sizes[i] + k - hit)
     return total
 
@@ -44,7 +44,7 @@ def _count_labels(labelset):
 
 @inner
 def _count_hits(rows, predicted, hits):
-    """Write how many labels of each labelset are predicted."""
+    """hits[i] = number of predicted labels in rows[i]."""
     for i in range(rows.shape[0]):
         hit = 0
         for j in range(rows.shape[1]):
@@ -54,7 +54,7 @@ def _count_hits(rows, predicted, hits):
 
 @inner
 def _compare_guesses(first, second):
-    """Return in how many labels two guesses differ, and the sum of the indices of these labels."""
+    """Hamming distance of two guesses, and the sum of the indices of the labels that differ."""
     n_different = total = 0
     for j in range(first.size):
         different = int(first[j] ^ second[j])
@@ -72,24 +72,24 @@ def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     empty labelsets.
     """
     for i in range(start, stop):
-        mine, shares = rows[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
+        labelsets, shares = rows[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
         first_hits, hits = np.empty(shares.size), np.empty(shares.size)
-        sizes, has = np.empty(shares.size), np.zeros(shares.size)
+        sizes, column = np.empty(shares.size), np.zeros(shares.size)
         for r in range(sizes.size):
-            sizes[r] = _count_labels(mine[r])
+            sizes[r] = _count_labels(labelsets[r])
         first = guesses[i, 0]
-        _count_hits(mine, first, first_hits)
+        _count_hits(labelsets, first, first_hits)
         k = _count_labels(first)
-        values[i, 0] = _expect_jaccard(shares, first_hits, sizes, k, 0.0, has, empty)
+        values[i, 0] = _expect_jaccard(shares, first_hits, sizes, k, 0.0, column, empty)
         for g in range(1, guesses.shape[1]):
             guess = guesses[i, g]
             n_different, label = _compare_guesses(first, guess)
             if n_different == 1:
                 change = -1.0 if first[label] else 1.0
-                for r in range(has.size):
-                    has[r] = mine[r, label]
-                values[i, g] = _expect_jaccard(shares, first_hits, sizes, k, change, has, empty)
+                for r in range(column.size):
+                    column[r] = labelsets[r, label]
+                values[i, g] = _expect_jaccard(shares, first_hits, sizes, k, change, column, empty)
             else:
-                _count_hits(mine, guess, hits)
+                _count_hits(labelsets, guess, hits)
                 k_guess = _count_labels(guess)
-                values[i, g] = _expect_jaccard(shares, hits, sizes, k_guess, 0.0, has, empty)
+                values[i, g] = _expect_jaccard(shares, hits, sizes, k_guess, 0.0, column, empty)

@@ -84,7 +84,7 @@ class Decisions(NamedLabelsets):
     abstentions: PartialLabelsets | None = None
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
-        """Names of the labels, gap and open labels as a table, a row an instance.
+        """Table of names of the labels, gap and open labels, one row per instance.
 
         Parameters
         ----------
@@ -312,8 +312,8 @@ def _decide_by(source: Best, metric: Metric, empty: float) -> Decided:
     # In blocks of instances whose work arrays fit.
     blocks = cut_rows(len(source), 8 * source.n_labels**2, _limits.DECISION_BYTES)
     decide_block, positions = RULES[metric], np.arange(len(source))
-    parts = [(positions[rows], decide_block(source[rows], metric, empty)) for rows in blocks]
-    return join_answers(parts) if parts else decide_block(source, metric, empty)
+    decided = [(positions[rows], decide_block(source[rows], metric, empty)) for rows in blocks]
+    return join_answers(decided) if decided else decide_block(source, metric, empty)
 
 
 # One rule for each metric.
@@ -384,7 +384,7 @@ _SUPPORT_RULES: dict[Metric, SupportRule] = {
     EXACT: _take_table_mode,
     HAMMING: _take_support_majority,
 }
-"""Metrics that need not allow for the whole range on the unseen mass."""
+"""Rules with gaps below the whole range of the metric on the unseen mass."""
 
 
 # F1: P(y_j = 1, |y| = s) gives the best labels of each size.
@@ -440,7 +440,7 @@ def _best_of_sizes(
 
 # Jaccard beyond what a dense array holds: a local search, and a bound on the optimum.
 
-MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
+MAX_FLIPS = 50  # of the local search, which nearly always reaches a local optimum sooner
 
 
 def _search_jaccard(dist: LabelsetDistribution, metric: Metric, empty: float) -> Decided:
@@ -499,16 +499,16 @@ class _Search:
         Sizes with the highest bound come first, and half of the evaluations are kept for flips.
         """
         order = np.argsort(-bounds, axis=1, kind="stable")
-        least = self.n_left // 2 + guesses.shape[2]
+        reserve = self.n_left // 2 + guesses.shape[2]
         for size in order.T:
             may_gain = bounds[np.arange(len(bounds)), size] > self.value + TIE
-            rows = np.flatnonzero(may_gain & (self.n_left >= least))
+            rows = np.flatnonzero(may_gain & (self.n_left >= reserve))
             if not rows.size:  # nor in later sizes: bounds fall, values rise
                 return
             self.evaluate(rows, guesses[rows, size[rows]])
 
     def flip_while_better(self, rows: Indices) -> None:
-        """Flip the label that helps most, again and again."""
+        """Steepest ascent over single flips, at most `MAX_FLIPS` of them."""
         for _ in range(MAX_FLIPS):
             rows = rows[self._is_affordable(rows)]
             if not rows.size:
@@ -526,13 +526,14 @@ class _Search:
         if not rows.size:
             return rows
         start, before = self.best[rows], self.value[rows]
-        without = np.where(start == 1, self.evaluate(rows, with_flips(start))[:, 1:], -np.inf)
-        for out in np.argsort(-without, axis=1, kind="stable").T[: start.sum(axis=1).max()]:
-            has_label = start[np.arange(len(rows)), out] == 1
+        value_without = np.where(start == 1, self.evaluate(rows, with_flips(start))[:, 1:], -np.inf)
+        order = np.argsort(-value_without, axis=1, kind="stable")
+        for removed in order.T[: start.sum(axis=1).max()]:
+            has_label = start[np.arange(len(rows)), removed] == 1
             at = np.flatnonzero(has_label & self._is_affordable(rows))
             if at.size:
                 reduced = start[at]
-                reduced[np.arange(len(at)), out[at]] = 0
+                reduced[np.arange(len(at)), removed[at]] = 0
                 self.evaluate(rows[at], with_flips(reduced))
         return rows[self.value[rows] > before]
 

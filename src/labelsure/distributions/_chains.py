@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from labelsure._kernels import chain_paths
-from labelsure._kernels.chain_beams import LEAST_SCALE
+from labelsure._kernels.chain_beams import MIN_SCALE
 from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
@@ -137,7 +137,7 @@ class Chain(ABC):
             q = np.take_along_axis(children, kept, axis=1)
             largest = q[:, :1].copy()
             q /= largest
-            scale = np.maximum(scale * largest[:, 0], LEAST_SCALE)
+            scale = np.maximum(scale * largest[:, 0], MIN_SCALE)
         return found, q, pruned
 
     def _predict_prefixes(self, position: int, q: Floats, prefixes: Labelsets) -> Floats:

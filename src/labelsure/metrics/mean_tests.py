@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, expit, gammaln, ndtri, ndtri_exp, stdtr, stdtrit
 
-from labelsure._kernels.statistics import count_shown, largest_log_capital
+from labelsure._kernels.statistics import count_rejected, largest_log_capital
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 
@@ -92,7 +92,7 @@ class Betting:
         """
         log_needed, log_goal = -np.log(error), np.log(OVERSHOOT / error)
         stakes = _optimal_stakes()
-        n_shown = count_shown(
+        n_shown = count_rejected(
             outcomes, n_all, N_TARGETS, log_needed, MAX_STAKE, log_goal, stakes, STAKE_STEP
         )
         return float(n_shown / N_TARGETS)
