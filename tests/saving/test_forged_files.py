@@ -28,7 +28,7 @@ NEVER_LOADED = {
     "PartialNode",
     "QuantileForestNode",
 }
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "saving.md"
+PAGE = Path(__file__).parents[2] / "docs" / "dev" / "saved_files.md"
 
 
 def insert(extra, entries=(), compression=zipfile.ZIP_DEFLATED):

@@ -415,7 +415,7 @@ def test_a_card_prints_as_text():
         "labels: 3 (y0, y1, y2)",
         "features: 3",
         "rows: 100 for training, 50 for the accuracy estimator, 50 for the policy",
-        "accuracy: Hamming accuracy, two empty labelsets score 1",
+        "metric: Hamming accuracy, two empty labelsets score 1",
     ]
     assert "Guaranteed" in text
     assert "calibration, on the policy's rows, new to the accuracy estimator:" in text

@@ -258,7 +258,7 @@ def _print_described(described: DescribedFile, as_json: bool) -> None:
     if columns:
         from rich.table import Table
 
-        table = Table("column", "role", "what is done")
+        table = Table("column", "role", "treatment")
         for column in columns:
             table.add_row(*(on_one_line(str(column[key])) for key in ("name", "role", "note")))
         print_table(table)

@@ -120,7 +120,7 @@ class ModelCard:
             "features": "unknown" if self.n_features is None else str(self.n_features),
             "rows": f"{self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
-            "accuracy": f"{metric}, two empty labelsets score {self.empty:g}",
+            "metric": f"{metric}, two empty labelsets score {self.empty:g}",
             "predictions": self.decision,
             "own predictions": self.comparison,
             "recalibration": self.recalibration,
