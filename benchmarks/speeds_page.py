@@ -66,9 +66,8 @@ CPU seconds of whole processes:
 
 {first}
 
-The first use compiles kernels. A wheel with compiled kernels was tried and is not shipped: Numba
-takes them only with the same processor model, Python and Numba version. There the quick start's
-first use took 3.1 instead of 6.3 s of CPU.
+The first use compiles kernels. A wheel with compiled kernels is not shipped: Numba takes them only
+with the same processor model, Python and Numba version.
 
 ## Which aims are missed, and why? {{ #missed }}
 
@@ -79,9 +78,7 @@ first use took 3.1 instead of 6.3 s of CPU.
 `LABELSURE_DATA=FOLDER LABELSURE_PEERS=PYTHON python -m benchmarks --page` measures everything
 again; `LABELSURE_PEERS` is the Python of an environment with MAPIE and mulaconf. {machine}
 
-Times of rows, chains, `fit` and first use are CPU time, the least of several runs. Comparisons with
-scikit-multilearn-ng, river, NumPy and the hardware, and of processes with each other, are
-wall-clock time in turns.
+Times are CPU time, the least of several runs; comparisons are wall-clock time in turns.
 """
 
 REASONS = {
