@@ -21,8 +21,8 @@ LISTS = [["dog", "bee"], [], ["ant"]]
 def read(frame, labels=NAMES, n_labels=4, **settings):
     settings |= {"labels": labels, "n_labels": n_labels}
     found = read_truth(frame, "'t.jsonl'", sparse=True, **settings)
-    assert isinstance(found.labelsets, sparse.csr_array)
-    assert found.labelsets.has_canonical_format
+    assert isinstance(found.truth.labelsets, sparse.csr_array)
+    assert found.truth.labelsets.has_canonical_format
     return found
 
 
@@ -54,21 +54,21 @@ def forms(tmp_path):
 def test_every_form_says_the_same(tmp_path):
     for form, frame, settings in forms(tmp_path):
         found = read(frame, **settings)
-        assert found.labelsets.toarray().tolist() == ROWS, form
-        assert found.label_names == NAMES
+        assert found.truth.labelsets.toarray().tolist() == ROWS, form
+        assert found.truth.label_names == NAMES
 
 
 @pytest.mark.parametrize("labels", [[[3, 1], [], [0]], [["y3", "y1"], [], ["y0"]]])
 def test_labels_without_names_are_counted(tmp_path, labels):
     frame = save_lines(tmp_path, [{"labels": some} for some in labels])
-    assert read(frame, None).labelsets.toarray().tolist() == ROWS
+    assert read(frame, None).truth.labelsets.toarray().tolist() == ROWS
     texts = pd.DataFrame({"labels": ["3;1", "", "0"]})
-    assert read(texts, None, sep=";").labelsets.toarray().tolist() == ROWS
+    assert read(texts, None, sep=";").truth.labelsets.toarray().tolist() == ROWS
 
 
 def test_numbers_are_names_where_labels_have_some(tmp_path):
     frame = save_lines(tmp_path, [{"labels": [7]}])
-    assert read(frame, ("8", "7"), 2).labelsets.toarray().tolist() == [[0, 1]]
+    assert read(frame, ("8", "7"), 2).truth.labelsets.toarray().tolist() == [[0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_matrices_that_cannot_be_used(tmp_path):
 def test_zeros_that_are_stored(tmp_path):
     rows = sparse.csr_array((np.array([0.0, 1.0]), np.array([1, 2]), np.array([0, 2])), (1, 4))
     sparse.save_npz(tmp_path / "t.npz", rows)
-    assert read(read_table(tmp_path / "t.npz")).labelsets.indices.tolist() == [2]
+    assert read(read_table(tmp_path / "t.npz")).truth.labelsets.indices.tolist() == [2]
 
 
 def test_rows_are_joined_by_id(tmp_path):
@@ -114,12 +114,12 @@ def test_rows_are_joined_by_id(tmp_path):
     with pytest.raises(ls.InputError, match=r"Unknown column 'id' of 'p.jsonl'"):
         truth.join(said[["place"]], "'p.jsonl'")
     with pytest.raises(ls.InputError, match=r"same rows .* got 4 in 'p.jsonl' and 3 in 't.jsonl'"):
-        replace(truth, names=None).join(said, "'p.jsonl'")
+        replace(truth, truth=replace(truth.truth, index=None)).join(said, "'p.jsonl'")
 
 
 def test_names_that_a_truth_has(tmp_path):
     found = read_truth(save_lines(tmp_path, LISTS), "t", sparse=True)
-    assert found.label_names == ("ant", "bee", "dog")
+    assert found.truth.label_names == ("ant", "bee", "dog")
     bits = pd.DataFrame(ROWS, columns=list(NAMES))
-    assert read_truth(bits, "t").label_names == NAMES
-    assert read_truth(save_matrix(tmp_path, ROWS), "t", sparse=True).label_names is None
+    assert read_truth(bits, "t").truth.label_names == NAMES
+    assert read_truth(save_matrix(tmp_path, ROWS), "t", sparse=True).truth.label_names is None

@@ -140,7 +140,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         dist = self._wrap(self._check_shape(self._tabulate(X, names)), names)
         known, n_labels = dist.label_names, dist.n_labels
         truth = read_truth(y, X, label_names=known, settled=True, sparse=dist.sparse_rows)
-        check_shape(truth.labelsets.shape, "y", len(dist), n_labels)
+        check_shape(truth.shape, "y", len(dist), n_labels)
         if truth.is_vector or truth.label_names is None:
             truth = replace(truth, label_names=known or truth.label_names)
         elif known is not None:

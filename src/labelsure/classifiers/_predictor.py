@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +29,7 @@ from labelsure.distributions._sparse_labels import listed_marginals
 from labelsure.errors import InputError
 from labelsure.labelsets.foreign import as_table, index_of, refuse_dicts, refuse_masked, take_rows
 from labelsure.labelsets.label_names import MAX_WRITTEN_NAMES
-from labelsure.labelsets.names import ParsedLabelsets, align_rows, check_weights
+from labelsure.labelsets.names import NamedLabelsets, ParsedLabelsets, align_rows, check_weights
 from labelsure.labelsets.reading import check_shape
 from labelsure.labelsets.sparse import differing_rows
 from labelsure.saving import Savable
@@ -69,7 +69,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         truth = read_truth(y, X)
         check_consistent_length(checked, truth.labelsets)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
-        self.n_labels_ = truth.labelsets.shape[1]
+        self.n_labels_ = truth.n_labels
         return checked, truth.labelsets
 
     def predict_distribution(self, X: FeaturesLike) -> LabelsetDistribution:
@@ -243,23 +243,17 @@ class LabelsetClassifier(LabelsetPredictor):
         return self.estimator
 
 
-@dataclass(frozen=True)
-class Targets:
-    """Y as labelsets, and what is needed to give predictions the form that Y had.
+@dataclass(frozen=True, eq=False, repr=False)
+class Targets(NamedLabelsets):
+    """True labelsets in the order of X, and the classes, by which predictions get the form of y.
 
     Parameters
     ----------
-    labelsets
-        (n, L) zeros and ones.
     classes
-        For a vector its two values; for labelsets a list with [0, 1] of Y's type for each label.
-    label_names
-        One for each label; None where they have none.
+        For a vector its two values; for labelsets a list with [0, 1] of y's type for each label.
     """
 
-    labelsets: Labelsets
-    classes: Classes
-    label_names: LabelNames = None
+    classes: Classes = field(kw_only=True)
 
     @property
     def is_vector(self) -> bool:
@@ -314,7 +308,7 @@ def read_truth(
         classes = _two_classes(vector)
         name = getattr(y, "name", None)
         labelsets = (classes[1] == vector).astype(np.int8)[:, np.newaxis]
-        return Targets(labelsets, classes, None if name is None else (str(name),))
+        return Targets(labelsets, None if name is None else (str(name),), classes=classes)
     given = ParsedLabelsets.read(y, "y")
     names = given.label_names
     if frozen or given.sets is not None:
@@ -324,7 +318,7 @@ def read_truth(
     dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":  # a tensor's, or of texts
         dtype = np.dtype(int)
-    return Targets(rows, _classes_of_labelsets(dtype, rows.shape[1], sparse), names)
+    return Targets(rows, names, classes=_classes_of_labelsets(dtype, rows.shape[1], sparse))
 
 
 def align_truth(

@@ -65,7 +65,7 @@ class Labels(CompactState):
     @classmethod
     def of(cls, truth: Targets) -> Labels:
         """Labels of the truth that `fit` got."""
-        return cls(truth.classes, truth.label_names, int(truth.labelsets.shape[1]))
+        return cls(truth.classes, truth.label_names, truth.n_labels)
 
     def of_fitted(self, estimator: Estimator) -> Labels:
         """Labels with the names that a fitted model has: those of a DataFrame X may reach it."""

@@ -107,7 +107,7 @@ class TrainingData:
         groups = align_values(groups, index, name="groups", beside="`X`")
         with refuse_as_input():
             X, truth = read_instances(batch, y, estimator)
-        n_rows = truth.labelsets.shape[0]
+        n_rows = len(truth)
         for name, values in (("groups", groups), ("sample_weight", params.get("sample_weight"))):
             if values is not None and np.asarray(values).shape != (n_rows,):
                 raise InputError(

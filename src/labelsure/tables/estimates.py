@@ -374,12 +374,10 @@ def _find_labelled(
         return None
     if true_labels.fingerprints:
         true_labels.check_fingerprints(entries, fingerprint_rows(usable.X, places), usable.source)
-    truth = true_labels.labelsets[entries]
+    truth = true_labels.truth[entries]
     if rules is not None:
-        rules.refuse_broken(
-            truth, "truth", None if true_labels.names is None else true_labels.names[entries]
-        )
-    table = estimated.table[places].with_truth(truth)
+        rules.refuse_broken(truth.labelsets, "truth", truth.index)
+    table = estimated.table[places].with_truth(truth.labelsets)
     return LabelledRows(entries, table, estimated.accuracy[places])
 
 
@@ -606,7 +604,7 @@ def _predict_with_truth(
         warn(note, UserWarning)
     X, ids = InputTable(model, true_labels.id_column or id_column).read(frame, where)
     found = model.fitted_.predictor.predict(X)
-    Y_true = found.dist._align_truth(true_labels.labelsets, "truth")
+    Y_true = found.dist._align_truth(true_labels.truth.labelsets, "truth")
     found = found if ids is None else found.with_index(ids)
     return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
 
@@ -679,7 +677,7 @@ def monitor_files(
         for name, own_rows in chunks.items():
             own = np.isin(places, own_rows)
             if own.any():
-                truths = true_labels.labelsets[entries[own]]
+                truths = true_labels.truth.labelsets[entries[own]]
                 labels[name] = (np.searchsorted(own_rows, places[own]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(

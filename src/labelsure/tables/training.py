@@ -342,7 +342,7 @@ def calibrate_model(
     of_truth: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
     words = names_in_answers(table[layout.column]) if kind == "votes" else ()
     if names is None and (words or (is_sparse and layout.n_labels is None)):
-        listed = read_truth(truth_table, where_truth, sparse=True, **of_truth).label_names
+        listed = read_truth(truth_table, where_truth, sparse=True, **of_truth).truth.label_names
         if listed is None:
             raise InputError(
                 f"The labels of the truth in {where_truth} must have names, as those of the "
@@ -365,8 +365,8 @@ def calibrate_model(
         sparse=is_sparse,
         **of_truth,
     )
-    table, label_names = true_labels.join(table, where), true_labels.label_names
-    Y: LabelsetsLike = true_labels.labelsets
+    table, label_names = true_labels.join(table, where), true_labels.truth.label_names
+    Y: LabelsetsLike = true_labels.truth.labelsets
     if not is_sparse:
         Y = type(table)(Y.astype("int64"), columns=label_names)
     columns = PredictionColumns(

@@ -18,13 +18,11 @@ from labelsure._runtime.typing import (
     Column,
     FeaturesLike,
     Indices,
-    LabelNames,
-    Labelsets,
     LabelsetsLike,
 )
 from labelsure.errors import DataError, InputError, warn
 from labelsure.labelsets.label_names import show_names
-from labelsure.labelsets.names import list_some, match_labels, read_labelsets
+from labelsure.labelsets.names import NamedLabelsets, list_some, match_labels, read_labelsets
 from labelsure.labelsets.reading import check_shape
 from labelsure.tables.column_choice import read_index, read_label_cells, read_label_columns
 from labelsure.tables.files import TextFormat, read_table, stack_rows, unknown_column
@@ -49,13 +47,9 @@ class TrueLabels:
 
     Parameters
     ----------
-    labelsets
-        (n, L) zeros and ones, or sparse rows of ones.
-    label_names
-        One for each label, or None.
-    names
-        Row names as text: ids, or positions in the file; None where rows are those of the other
-        table, in the same order.
+    truth
+        Labelsets, indexed by row names as text: ids, or positions in the file; without an index
+        rows are those of the other table, in the same order.
     id_column
         Column of row names; None for positions.
     where
@@ -66,9 +60,7 @@ class TrueLabels:
         Fingerprint of each row as `score` wrote it, where names are positions; empty without.
     """
 
-    labelsets: Labelsets
-    label_names: LabelNames
-    names: pd.Index | None
+    truth: NamedLabelsets
     id_column: str | None
     where: str
     files: tuple[str, ...] = ()
@@ -120,16 +112,22 @@ class TrueLabels:
             return found
         files = ("",) * len(frame)
         if by_row:
-            found = replace(found, fingerprints=_read_fingerprints(frame, where))
+            fingerprints = _read_fingerprints(frame, where)
             files = _find_files(frame, sources, where)
-            found = replace(found, names=_read_positions(frame[ROW], where))
-        if len({*zip(found.names, files, strict=True)}) < len(frame):  # type: ignore[arg-type]
+            truth = replace(found.truth, index=_read_positions(frame[ROW], where))
+            found = replace(found, truth=truth, fingerprints=fingerprints)
+        if len({*zip(found.names, files, strict=True)}) < len(frame):
             raise DataError(f"The truth in {where} must name each row once, some are there twice.")
         return replace(found, files=files)
 
+    @property
+    def names(self) -> pd.Index:
+        """Index of the truth, of which rows are named."""
+        assert self.truth.index is not None
+        return self.truth.index
+
     def find(self, names: pd.Index, source: str = "") -> tuple[Indices, Indices]:
         """(m,) positions in the truth of rows that a file has too, and (m,) in the file."""
-        assert self.names is not None  # rows are named
         own = np.flatnonzero(
             [file in ("", source) for file in self.files or [""] * len(self.names)]
         )
@@ -141,7 +139,6 @@ class TrueLabels:
         """Raise DataError for rows of a file whose fingerprint is not that of the labelled row."""
         for entry, fingerprint in zip(entries, found, strict=True):
             if self.fingerprints and self.fingerprints[entry] != fingerprint:
-                assert self.names is not None  # rows are named
                 raise DataError(
                     f"Each row of {self.where} must be the row that was drawn, but row "
                     f"{self.names[entry]} of {source!r} has another fingerprint: rows were added, "
@@ -151,7 +148,6 @@ class TrueLabels:
 
     def check_found(self, entries: Indices, where: str = "the input") -> None:
         """Raise DataError unless each row of the truth was found once in the input."""
-        assert self.names is not None  # rows are named
         times = np.bincount(entries, minlength=len(self.names))
         for wrong, what in ((times == 0, "missing there"), (times > 1, "there twice")):
             if wrong.any():
@@ -162,11 +158,11 @@ class TrueLabels:
 
     def locate(self, frame: pd.DataFrame, where: str) -> tuple[Indices, Indices]:
         """(m,) positions in the truth of rows that a table has too, and (m,) in the table."""
-        if self.names is None:
-            if len(frame) != self.labelsets.shape[0]:
+        if self.truth.index is None:
+            if len(frame) != len(self.truth):
                 raise InputError(
                     f"Predictions and truth must have the same rows where no column names them, "
-                    f"got {len(frame)} in {where} and {self.labelsets.shape[0]} in {self.where}. "
+                    f"got {len(frame)} in {where} and {len(self.truth)} in {self.where}. "
                     "Name a column of ids with `id_column`."
                 )
             return np.arange(len(frame)), np.arange(len(frame))
@@ -219,7 +215,7 @@ def read_truth(
         if names is None and n_labels is not None:  # labels are y0, y1, ...
             Y = [[f"y{label}" if label.isdecimal() else label for label in row] for row in listed]
             read = read_labelsets(Y, show_names(None, n_labels), name=title, sparse=sparse)
-            return TrueLabels(read.labelsets, None, ids, id_column, where)
+            return TrueLabels(NamedLabelsets(read.labelsets, None, ids), id_column, where)
         if names is None and predicted is not None:
             raise InputError(
                 f"The truth in {where} lists names, and the predictions have none. Name the labels "
@@ -248,7 +244,7 @@ def read_truth(
             Y = Y[:, match_labels(own, names, title, beside)]
     read = read_labelsets(Y, names, name=title, sparse=sparse)
     check_shape(read.shape, title, len(frame), n_labels)
-    return TrueLabels(read.labelsets, read.label_names, ids, id_column, where)
+    return TrueLabels(replace(read, index=ids), id_column, where)
 
 
 def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tuple[str, ...]:

@@ -180,7 +180,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         X, truth = read_instances(X, y, model)
         (X,) = indexable(X)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
-        self.n_labels_ = truth.labelsets.shape[1]
+        self.n_labels_ = truth.n_labels
         y, weights = shape_for_estimator(truth, X, with_names=True), None
         if sample_weight is not None:
             weights = check_weights(sample_weight, count_rows(X), index)
