@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, LabelsetsLike, Mask, Parameters
 from labelsure.distributions._base import LabelsetDistribution, check_distribution
+from labelsure.distributions._constrained import logits_of
 from labelsure.errors import InputError, warn
 from labelsure.labelsets.label_names import check_same_labels
 from labelsure.labelsets.names import check_weights
@@ -41,16 +42,22 @@ class Part(NamedTuple):
         weights = None if self.weights is None else self.weights[rows]
         return Part(self.dist[rows], self.truth[rows], weights)
 
-    def log_prob(self) -> Floats:
-        """Log-probability of the truth, (n,)."""
-        return self.dist.log_prob(self.truth)
-
 
 def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
     """True labelsets of all parts, one after the other, and their weights."""
     weights = [part.weights for part in parts if part.weights is not None]
     truth = stack_rows([part.truth for part in parts])
     return truth, np.concatenate(weights) if weights else None
+
+
+def join_logits(parts: Sequence[Part]) -> tuple[Floats, Labelsets, Floats | None]:
+    """Finite logits of the marginals and true labelsets of all parts, (n, L), and weights, (n,)."""
+    return np.concatenate([logits_of(part.dist) for part in parts]), *join_truth(parts)
+
+
+def has_free_labels(dist: LabelsetDistribution) -> bool:
+    """Whether labels are independent and few enough for arrays."""
+    return dist._is_independent and not dist.sparse_rows
 
 
 class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
@@ -114,15 +121,16 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        self._fit_aligned(self._read_parts(dists, Ys), sample_weights)
+        weights = [None] * len(dists) if sample_weights is None else sample_weights
+        self._fit_aligned([_read_part(*given) for given in zip(dists, Ys, weights, strict=True)])
         return self
 
-    def _fit_aligned(self, parts: list[Part], sample_weights: Sequence[object] | None) -> None:
+    def _fit_aligned(self, parts: list[Part]) -> None:
         """Fit the parameters and measure their gain, from truths aligned with distributions."""
+        self.label_names_, self.n_labels_ = common_labels(parts)
         for part in parts:
             self._check_kind(part.dist)
-        if sample_weights is not None:
-            parts = _weigh(parts, sample_weights)
+        parts = [part if part.weights is None else part.take(part.weights > 0) for part in parts]
         n_given = sum(len(part.dist) for part in parts)
         parts = [self._usable(part) for part in parts]
         self.n_samples_ = sum(len(part.dist) for part in parts)
@@ -137,17 +145,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def check_truth(self, Y: Labelsets, label_names: LabelNames) -> None:
         """Raise InputError for true labelsets that recalibrated distributions exclude."""
 
-    def _read_parts(
-        self, dists: Sequence[LabelsetDistribution], Ys: Sequence[object]
-    ) -> list[Part]:
-        """Align truths with distributions and set names and number of the labels."""
-        parts = [
-            Part(check_distribution(d), d._align_truth(Y, "Y"))
-            for d, Y in zip(dists, Ys, strict=True)
-        ]
-        self.label_names_, self.n_labels_ = _common_labels(parts)
-        return parts
-
     def _parameters(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self._fitted)
 
@@ -157,9 +154,9 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def cross_transform(self, parts: Sequence[Part]) -> Iterator[LabelsetDistribution]:
         """Yield each part that this was fitted to, with the parameters of all other parts."""
-        known = [self._usable(part) for part in parts]
+        usable = [self._usable(part) for part in parts]
         for i, part in enumerate(parts):
-            yield self._apply(part.dist, self._fit_parameters(known[:i] + known[i + 1 :]))
+            yield self._apply(part.dist, self._fit_parameters(usable[:i] + usable[i + 1 :]))
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Recalibrated distributions; unchanged ones if the recalibration was not kept.
@@ -194,11 +191,11 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _log_prob(self, part: Part, parameters: Parameters) -> Floats:
         """Recalibrated log-probability of the truth, (n,)."""
-        return self._apply(part.dist, parameters).log_prob(part.truth)
+        return self._apply(part.dist, parameters)._log_prob(part.truth)
 
     def _plain_log_prob(self, part: Part) -> Floats:
         """Log P(truth) before recalibration, (n,); rows with -inf are left out."""
-        return part.log_prob()
+        return part.dist._log_prob(part.truth)
 
     def _usable(self, part: Part) -> Part:
         """Part with the instances whose truth is possible and whose weight is not 0."""
@@ -233,17 +230,16 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """Set the mean gain of log P(truth) on held-out instances, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
         folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
-        gains, judged = [], []
+        gains, held_out_parts = [], []
         for k in range(N_FOLDS):
             others = [part.take(mine != k) for part, mine in zip(parts, folds, strict=True)]
             parameters = self._fit_parameters(others)
             for part, mine in zip(parts, folds, strict=True):
                 held_out = part.take(mine == k)
                 gains.append(self._log_prob(held_out, parameters) - self._plain_log_prob(held_out))
-                judged.append(held_out)
-        _, weights = join_truth(judged)
-        found = mean_interval(np.concatenate(gains), weights)
-        self.gain_, self.gain_low_, self.gain_high_ = found
+                held_out_parts.append(held_out)
+        _, weights = join_truth(held_out_parts)
+        self.gain_, self.gain_low_, self.gain_high_ = mean_interval(np.concatenate(gains), weights)
 
     def _describe_parameters(self) -> str:
         """Parameters in words, for `str`."""
@@ -263,16 +259,15 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         )
 
 
-def _weigh(parts: list[Part], sample_weights: Sequence[object]) -> list[Part]:
-    """Parts with their weights, without instances of weight 0."""
-    checked = []
-    for part, given in zip(parts, sample_weights, strict=True):
-        weights = check_weights(given, len(part.dist), part.dist.index)
-        checked.append(part._replace(weights=weights).take(weights > 0))
-    return checked
+def _read_part(dist: LabelsetDistribution, Y: LabelsetsLike, sample_weight: object) -> Part:
+    """Distributions with their truth and weights, aligned."""
+    truth = check_distribution(dist)._align_truth(Y, "Y")
+    if sample_weight is None:
+        return Part(dist, truth)
+    return Part(dist, truth, check_weights(sample_weight, len(dist), dist.index))
 
 
-def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
+def common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
     """Names and number of the labels. Raises InputError where batches differ."""
     if not parts:
         raise InputError("`dists` must hold at least one batch of distributions, got none.")

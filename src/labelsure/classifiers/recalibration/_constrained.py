@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Parameters
-from labelsure.classifiers.recalibration._base import N_FOLDS, Part, Recalibration, join_truth
+from labelsure.classifiers.recalibration._base import (
+    N_FOLDS,
+    Part,
+    Recalibration,
+    common_labels,
+    has_free_labels,
+    join_logits,
+)
 from labelsure.classifiers.recalibration._dependence import fit_links
-from labelsure.classifiers.recalibration._labelwise import fit_curves, read_logits
+from labelsure.classifiers.recalibration._labelwise import fit_curves
 from labelsure.classifiers.recalibration._temperature import TemperatureScaling
 from labelsure.classifiers.recalibration._votes import VoteSmoothing
 from labelsure.distributions._base import LabelsetDistribution
@@ -20,6 +25,7 @@ from labelsure.distributions._constrained import (
     constrain,
     constrain_logits,
     log_likelihood,
+    logits_of,
     mark,
 )
 from labelsure.distributions.constraints import LabelConstraints
@@ -114,7 +120,8 @@ class ConstrainedCalibration(Ruled):
         super().__init__(constraints)
         self.calibrate = calibrate
 
-    def _fit_aligned(self, parts: list[Part], sample_weights: Sequence[object] | None) -> None:
+    def _fit_aligned(self, parts: list[Part]) -> None:
+        self.label_names_, self.n_labels_ = common_labels(parts)
         for part in parts:
             self.check_truth(part.truth, self.label_names_)
         n_broken = [np.count_nonzero(~self._rules.is_valid(part.dist.mode())) for part in parts]
@@ -124,11 +131,10 @@ class ConstrainedCalibration(Ruled):
         self.gain_ = self.gain_low_ = self.gain_high_ = 0.0
         if not self.calibrate or self.n_samples_ < 2 * N_FOLDS:
             return
-        prepared = [self._prepare(part.dist) for part in parts]
-        truths = [part.truth for part in parts]
-        for form in self._forms(prepared[0]):
+        prepared = self._prepare_all(parts)
+        for form in self._forms(prepared[0].dist):
             with record_warnings(UserWarning):  # of a form that was not asked for
-                form.fit_parts(prepared, truths, sample_weights)
+                form._fit_aligned(prepared)
             if form.is_kept_ and form.gain_ > self.gain_:
                 self.form_ = form
                 for name in ("gain_", "gain_low_", "gain_high_", "n_samples_", "n_impossible_"):
@@ -158,15 +164,14 @@ class ConstrainedCalibration(Ruled):
         """Restricted joints; independent labels as they are, since forms calibrate them first."""
         return dist if has_free_labels(dist) else constrain(dist, self._rules)
 
+    def _prepare_all(self, parts: list[Part]) -> list[Part]:
+        return [part._replace(dist=self._prepare(part.dist)) for part in parts]
+
     def _parameters(self) -> tuple[object, ...]:
         return () if self.form_ is None else self.form_._parameters()
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[object, ...]:
-        if self.form_ is None:
-            return ()
-        return self.form_._fit_parameters(
-            [part._replace(dist=self._prepare(part.dist)) for part in parts]
-        )
+        return () if self.form_ is None else self.form_._fit_parameters(self._prepare_all(parts))
 
     def _apply(self, dist: LabelsetDistribution, parameters: Parameters) -> LabelsetDistribution:
         if self.form_ is None:
@@ -181,19 +186,13 @@ class ConstrainedCalibration(Ruled):
         )
 
 
-def has_free_labels(dist: LabelsetDistribution) -> bool:
-    """Whether labels are independent and few enough for arrays."""
-    return dist._is_independent and not dist.sparse_rows
-
-
 class RuledCurves(Ruled):
     """Slope and intercept of each label's logit, with the highest likelihood under the rules."""
 
     _title, _fitted = "Calibrated through the rules", ("curves_",)
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[Floats]:
-        logits = np.concatenate([read_logits(part.dist) for part in parts])
-        Y, weights = join_truth(parts)
+        logits, Y, weights = join_logits(parts)
         counts = np.ones(len(Y)) if weights is None else weights
         rules = self._rules
 
@@ -205,7 +204,7 @@ class RuledCurves(Ruled):
 
     def _apply(self, dist: LabelsetDistribution, parameters: tuple[Floats]) -> LabelsetDistribution:
         slopes, intercepts = parameters[0]
-        return constrain_logits(slopes * read_logits(dist) + intercepts, self._rules)
+        return constrain_logits(slopes * logits_of(dist) + intercepts, self._rules)
 
 
 class RuledLinks(Ruled):
@@ -214,8 +213,7 @@ class RuledLinks(Ruled):
     _title, _fitted = "Dependence with the rules as links", ("curves_", "weights_")
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[Floats, Floats]:
-        logits = np.concatenate([read_logits(part.dist) for part in parts])
-        Y, weights = join_truth(parts)
+        logits, Y, weights = join_logits(parts)
         order = np.array(self._rules.order)
         is_open = HardLinks.of(self._rules, order).force(Y[:, order]) == 0
         return fit_links(logits[:, order], Y[:, order], weights, is_open=is_open)
@@ -225,5 +223,5 @@ class RuledLinks(Ruled):
     ) -> LabelsetDistribution:
         (slopes, intercepts), links = parameters
         order = self._rules.order
-        base = slopes * read_logits(dist)[:, order] + intercepts
+        base = slopes * logits_of(dist)[:, order] + intercepts
         return constrain(ChainMixture([LinearChain(order, base, links)]), self._rules)

@@ -7,11 +7,16 @@ from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, Labelsets, Mask
-from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
-from labelsure.classifiers.recalibration._labelwise import read_logits
+from labelsure.classifiers.recalibration._base import (
+    Part,
+    Recalibration,
+    has_free_labels,
+    join_logits,
+)
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import LinearChain
+from labelsure.distributions._constrained import logits_of
 from labelsure.errors import InputError
 
 
@@ -73,21 +78,20 @@ class ChainDependence(Recalibration):
         read_number(self.C, "C", 0, ends="(]")
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
-        if not dist._is_independent or dist.sparse_rows:
+        if not has_free_labels(dist):
             raise InputError(
                 "`dist` must be IndependentLabels for a ChainDependence, got "
                 f"{type(dist).__name__}. Pass `IndependentLabels(dist.marginals())`."
             )
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[Floats, Floats]:
-        logits = np.concatenate([read_logits(part.dist) for part in parts])
-        return fit_links(logits, *join_truth(parts), C=self.C)
+        return fit_links(*join_logits(parts), C=self.C)
 
     def _apply(
         self, dist: LabelsetDistribution, parameters: tuple[Floats, Floats]
     ) -> LabelsetDistribution:
         (slopes, intercepts), links = parameters
-        base = slopes * read_logits(dist) + intercepts
+        base = slopes * logits_of(dist) + intercepts
         chain = LinearChain(range(dist.n_labels), base, links)
         return ChainMixture([chain], dist.label_names)._with_index(dist.index)
 
@@ -120,9 +124,9 @@ def fit_links(
         y = Y[rows, j]
         if y.size == 0 or y.min() == y.max():
             continue  # of one value nothing can be learned
-        known = np.column_stack([logits[rows, j], Y[rows, :j]])
+        features = np.column_stack([logits[rows, j], Y[rows, :j]])
         of_rows = None if weights is None else weights[rows]
-        fitted = LogisticRegression(C=C, max_iter=1000).fit(known, y, of_rows)
+        fitted = LogisticRegression(C=C, max_iter=1000).fit(features, y, of_rows)
         curves[:, j] = fitted.coef_[0, 0], fitted.intercept_[0]
         links[j, :j] = fitted.coef_[0, 1:]
     return curves, links

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.classifiers.recalibration._base import Part, Recalibration, join_truth
+from labelsure.classifiers.recalibration._base import (
+    Part,
+    Recalibration,
+    has_free_labels,
+    join_logits,
+)
 from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._constrained import LARGEST_LOGIT, logits_of
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError
-
-LARGEST_LOGIT = 36.0
-"""Of a probability: beyond, 1 - p cannot be told from 0."""
 
 SLOPE_PENALTY, INTERCEPT_PENALTY = 1.0, 0.1
 """On squared differences from the pooled curve, the slope in units of the logit's variance. Of nine
@@ -81,7 +84,7 @@ class LabelwiseCalibration(Recalibration):
     curves_: Floats
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
-        if not dist._is_independent or dist.sparse_rows:
+        if not has_free_labels(dist):
             raise InputError(
                 "`dist` must be IndependentLabels for a calibration of each label, got "
                 f"{type(dist).__name__}. Use `TemperatureScaling`, or `CalibratedClassifierCV` as "
@@ -89,8 +92,7 @@ class LabelwiseCalibration(Recalibration):
             )
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[Floats]:
-        logits = np.concatenate([read_logits(part.dist) for part in parts])
-        Y, weights = join_truth(parts)
+        logits, Y, weights = join_logits(parts)
         counts = np.ones(len(Y)) if weights is None else weights
         n_ones = counts @ Y
         n_zeros = counts.sum() - n_ones
@@ -107,7 +109,7 @@ class LabelwiseCalibration(Recalibration):
 
     def _apply(self, dist: LabelsetDistribution, parameters: tuple[Floats]) -> LabelsetDistribution:
         slopes, intercepts = parameters[0]
-        logits = (slopes * read_logits(dist) + intercepts).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+        logits = (slopes * logits_of(dist) + intercepts).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
         return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
 
 
@@ -151,8 +153,3 @@ def _minimise(logits: Floats, loss: Loss, centre: Floats, penalties: Floats) -> 
 
     found: Any = minimize(penalised, centre.ravel(), jac=True, method="L-BFGS-B", options=PRECISION)
     return found.x.reshape(centre.shape)
-
-
-def read_logits(dist: LabelsetDistribution) -> Floats:
-    """Logits of the marginals, (n, L), finite."""
-    return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)

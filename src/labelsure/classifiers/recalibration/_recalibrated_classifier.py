@@ -32,7 +32,11 @@ from labelsure.classifiers._base_learners import (
 from labelsure.classifiers._chain_classifiers import BinaryRelevance
 from labelsure.classifiers._inner_models import is_prefit, read_instances, shape_for_estimator
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
-from labelsure.classifiers.recalibration._base import Recalibration, RecalibrationLike
+from labelsure.classifiers.recalibration._base import (
+    Recalibration,
+    RecalibrationLike,
+    has_free_labels,
+)
 from labelsure.classifiers.recalibration._dependence import ChainDependence
 from labelsure.classifiers.recalibration._labelwise import LabelwiseCalibration
 from labelsure.classifiers.recalibration._temperature import TemperatureScaling
@@ -72,7 +76,7 @@ def _choose_recalibration(dist: LabelsetDistribution) -> Recalibration | None:
     """Recalibration that "auto" fits to such distributions; None for none."""
     if dist._votes is not None:
         return VoteSmoothing()
-    if dist._is_independent and not dist.sparse_rows:
+    if has_free_labels(dist):
         return LabelwiseCalibration()
     return TemperatureScaling() if dist._has_conditionals else None
 

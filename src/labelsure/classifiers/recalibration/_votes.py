@@ -72,7 +72,7 @@ class VoteSmoothing(Recalibration):
             )
 
     def _plain_log_prob(self, part: Part) -> Floats:
-        return np.maximum(part.log_prob(), math.log(_limits.PROBABILITY_FLOOR))
+        return np.maximum(super()._plain_log_prob(part), math.log(_limits.PROBABILITY_FLOOR))
 
     def _fit_parameters(self, parts: list[Part]) -> tuple[float, Floats]:
         Y, weights = join_truth(parts)
@@ -96,8 +96,8 @@ class VoteSmoothing(Recalibration):
         assert votes is not None  # see `_check_kind`
         prior = prevalence if votes.prior is None else votes.prior
         share = strength / (votes.n_votes + strength)
-        rest = votes.table.marginals() * (1 - share)[:, np.newaxis] + share[:, np.newaxis] * prior
-        smooth = IndependentLabels(rest, dist.label_names)._with_index(dist.index)
+        p = votes.table.marginals() * (1 - share)[:, np.newaxis] + share[:, np.newaxis] * prior
+        smooth = IndependentLabels(p, dist.label_names)._with_index(dist.index)
         if dist.rules is not None:
             return SmoothedTable(votes.table, constrain(smooth, dist.rules), share)
         return SmoothedTable(votes.table, smooth, share)
