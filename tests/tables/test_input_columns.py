@@ -71,7 +71,7 @@ def test_what_a_column_is_taken_for(values, role, note):
 def test_what_is_said_of_a_column_holds():
     frame = pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": ["x", "y"], "d": [5, 6], "e": [0, 1]})
     roles = infer_roles(
-        frame, id_column="a", label_columns=["e"], left_out=["b"], given={"d": "category"}
+        frame, id_column="a", label_columns=["e"], left_out=["b"], overrides={"d": "category"}
     )
     assert {role.name: role.role for role in roles} == {
         "a": "id", "b": "left out", "c": "category", "d": "category", "e": "label"
@@ -81,11 +81,11 @@ def test_what_is_said_of_a_column_holds():
     with pytest.raises(
         ls.errors.UnknownNameError, match=re.escape("Unknown role of column 'd': 'numbr'")
     ):
-        infer_roles(frame, given={"d": "numbr"})
+        infer_roles(frame, overrides={"d": "numbr"})
     with pytest.raises(ls.InputError, match="'a' is given as id and as number"):
-        infer_roles(frame, id_column="a", given={"a": "number"})
+        infer_roles(frame, id_column="a", overrides={"a": "number"})
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown column 'z'"):
-        infer_roles(frame, given={"z": "number"})
+        infer_roles(frame, overrides={"z": "number"})
 
 
 TABLE = pd.DataFrame(

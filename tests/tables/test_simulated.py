@@ -17,12 +17,12 @@ from labelsure.tables import datasets
 @given(st.integers(1, 6), st.floats(-3, 3), st.integers(0, 99))
 def test_the_distribution_is_that_of_the_chain(n_labels, dependence, seed):
     logits = np.random.default_rng(seed).normal(0, 2, (2, n_labels))
-    conditionals = datasets._chain(logits, dependence)
+    conditionals = datasets._chain_conditionals(logits, dependence)
     dist = datasets._make_distribution(conditionals)
     for labelset in itertools.product([0, 1], repeat=n_labels):
         expected = [chain_probability(labelset, row, dependence) for row in logits]
         np.testing.assert_allclose(np.exp(dist.log_prob([labelset] * 2)), expected, rtol=1e-9)
-    np.testing.assert_allclose(dist.marginals(), datasets._walk(conditionals), atol=1e-12)
+    np.testing.assert_allclose(dist.marginals(), datasets._forward_pass(conditionals), atol=1e-12)
 
 
 @pytest.mark.parametrize("dependence", [-1.5, 0.0, 2.0])

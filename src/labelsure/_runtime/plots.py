@@ -163,8 +163,8 @@ def plot_accept_curve(
     if is_reliable.any():  # limits by the reliable part of all curves
         margin = 0.05 * max(float(high[is_reliable].max() - low[is_reliable].min()), 0.05)
         ends = float(low[is_reliable].min()) - margin, float(high[is_reliable].max()) + margin
-        before = ends if is_first else ax.get_ylim()
-        ax.set_ylim(min(ends[0], before[0]), max(ends[1], before[1]))
+        old_limits = ends if is_first else ax.get_ylim()
+        ax.set_ylim(min(ends[0], old_limits[0]), max(ends[1], old_limits[1]))
     n_few = int((table["n_accepted"] < MIN_ACCEPTED).sum())
     if n_few:
         is_first = not any(patch.get_hatch() for patch in ax.patches)

@@ -245,7 +245,7 @@ def run_on_cluster(
         for worker, versions_there in versions["workers"].items():
             _check_versions(ours, versions_there["packages"], f"The worker {worker!r}")
         settings = {"retries": RETRIES, "pure": False}
-        first = () if shared is None else (client.submit(_same, shared, **settings),)
+        first = () if shared is None else (client.submit(_identity, shared, **settings),)
         # One by one: a task of `client.map` that cannot begin would stop the others.
         position_of = {
             client.submit(call_task, read_versions(), function, *first, *task, **settings): position
@@ -269,7 +269,7 @@ def _scheduler_gone(address: str) -> InputError:
     )
 
 
-def _same(shared: R) -> R:
+def _identity(shared: R) -> R:
     return shared
 
 

@@ -148,18 +148,18 @@ class PartStore:
 
     def find(self, name: str, key: str) -> JsonObject | None:
         """Notes of a part; None where it is missing, damaged or of another key."""
-        found = self._load(name)
-        return found[2] if found is not None and found[1] == key else None
+        part = self._load(name)
+        return part[2] if part is not None and part[1] == key else None
 
     def read(self, name: str) -> pa.Table:
         """Table of a finished part. Raises DataError if it was changed since."""
-        found = self._load(name)
-        if found is None:
+        part = self._load(name)
+        if part is None:
             raise DataError(
                 f"The part {name!r} of {self.place!r} must be as it was written, but it is damaged "
                 "or missing. Run again."
             )
-        return found[0]
+        return part[0]
 
     def _load(self, name: str) -> tuple[pa.Table, str, JsonObject] | None:
         """Table, key and notes of a part; None where it is missing or damaged."""

@@ -75,18 +75,13 @@ def write_output(path: Path, write: Callable[[Path], object]) -> None:
         with TemporaryDirectory() as folder:
             whole = Path(folder) / path.name
             write(whole)
-            send_file(whole, path)
+            with open(whole, "rb") as source, open_stream(path) as sink:
+                shutil.copyfileobj(source, sink, CHUNK_BYTES)
         return
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "It is neither a file nor a pipe", str(path))
     write_whole(target, write)
-
-
-def send_file(file: Path, stream: Path) -> None:
-    """Write the content of a file into a device or a pipe."""
-    with open(file, "rb") as source, open_stream(stream) as sink:
-        shutil.copyfileobj(source, sink, CHUNK_BYTES)
 
 
 @contextmanager
@@ -114,22 +109,22 @@ def has_reader(sink: IO[Any]) -> bool:
 
 def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
     """Raise InputError for outputs that are an input, lie in a folder of inputs, or coincide."""
-    read, written = [expand_path(name) for name in inputs], list[Path]()
+    input_paths, output_paths = [expand_path(name) for name in inputs], list[Path]()
     for output in map(expand_path, outputs):
         if is_stream(output):
             continue
-        for other in read:
+        for other in input_paths:
             is_inside = other.is_dir() and _real_path(other) in _real_path(output).parents
             if _is_same(output, other) or is_inside or _may_match(other, output):
                 raise InputError(
                     f"The output {str(output)!r} must not be one of the inputs {str(other)!r}, nor "
                     "lie among them, now or in a later run. Choose another folder or name."
                 )
-        if any(_is_same(output, other) for other in written):
+        if any(_is_same(output, other) for other in output_paths):
             raise InputError(
                 f"Each output must be a file of its own, {str(output)!r} is given twice."
             )
-        written.append(output)
+        output_paths.append(output)
 
 
 def _may_match(pattern: Path, output: Path) -> bool:

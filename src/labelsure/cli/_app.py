@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if interrupts.finish() or code == INTERRUPTED:
             print("Interrupted. Finished work is kept.", file=sys.stderr)
             return INTERRUPTED
-        if isinstance(failure, BrokenPipeError) and _drops_output(failure):
+        if isinstance(failure, BrokenPipeError) and _output_was_closed(failure):
             return NO_READER
         if failure is not None:
             if DEBUG in words:
@@ -99,7 +99,7 @@ def _run(words: list[str]) -> int:
     return int(code or 0)
 
 
-def _drops_output(error: BrokenPipeError) -> bool:
+def _output_was_closed(error: BrokenPipeError) -> bool:
     """Whether the reader of an output has left; false for a broken pipe of a worker process."""
     if sys.stdout is None or has_reader(sys.stdout):
         return error.filename is not None

@@ -71,10 +71,10 @@ def train(
         from labelsure.model._aware_classifier import AccuracyAwareClassifier
         from labelsure.tables.training import train_model
 
-        own = _read_settings(context)
-        own["roles"] = {**_read_roles(role or []), **dict.fromkeys(text or [], "text")}
-        own["cv"] = _read_cv(cv)
-        return train_model(**arguments(context, train_model, AccuracyAwareClassifier, **own))
+        overrides = _read_settings(context)
+        overrides["roles"] = {**_read_roles(role or []), **dict.fromkeys(text or [], "text")}
+        overrides["cv"] = _read_cv(cv)
+        return train_model(**arguments(context, train_model, AccuracyAwareClassifier, **overrides))
 
     _write_model(context, data, make_model, "NEW.csv", classifier)
 
@@ -114,11 +114,11 @@ def calibrate(
         from labelsure.tables.datasets import read_label_file
         from labelsure.tables.training import calibrate_model
 
-        own = _read_settings(context)
+        overrides = _read_settings(context)
         if labels_from is not None:
-            own["labels"] = read_label_file(labels_from, context.params["encoding"])
+            overrides["labels"] = read_label_file(labels_from, context.params["encoding"])
         return calibrate_model(
-            **arguments(context, calibrate_model, AccuracyAwareClassifier, **own)
+            **arguments(context, calibrate_model, AccuracyAwareClassifier, **overrides)
         )
 
     read = [name for name in (predictions, truth, labels_from) if name is not None]

@@ -419,14 +419,16 @@ MODELS, RESEARCH, TRY = "Models", "Research", "Try it"
 """Groups of commands in the help."""
 
 
-def arguments(context: typer.Context, *functions: Callable[..., Any], **own: Any) -> dict[str, Any]:
-    """Keyword arguments of library functions: options of the same name, updated by `own`.
+def arguments(
+    context: typer.Context, *functions: Callable[..., Any], **overrides: Any
+) -> dict[str, Any]:
+    """Keyword arguments of library functions: options of the same name, updated by `overrides`.
 
     An option without a value is left to the default of the library.
     """
     names = {name for function in functions for name in signature(function).parameters}
-    given = {name: value for name, value in context.params.items() if value is not None}
-    return {name: value for name, value in given.items() if name in names} | own
+    values = {name: value for name, value in context.params.items() if value is not None}
+    return {name: value for name, value in values.items() if name in names} | overrides
 
 
 PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "n_jobs")

@@ -113,13 +113,13 @@ def score(
     if as_json and to_stdout:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
     with watched(context, inputs) as (files, bar):
-        own: JsonObject = {
+        overrides: JsonObject = {
             "inputs": files,
             "out": out if out.endswith("/") else open_stdout(out),
             "probabilities": False if no_probabilities else None,
             "progress": bar,
         }
-        run = score_files(**arguments(context, score_files, **own))
+        run = score_files(**arguments(context, score_files, **overrides))
     if as_json:
         print_json(asdict(run))
     elif not context.params["quiet"]:
@@ -298,8 +298,8 @@ def report(
 
         with watched(context, inputs or []) as (files, bar):
             shown = show.split(",") if show else ()
-            own: JsonObject = {"inputs": files, "show": shown, "progress": bar}
-            page = report_files(**arguments(context, report_files, **own))
+            overrides: JsonObject = {"inputs": files, "show": shown, "progress": bar}
+            page = report_files(**arguments(context, report_files, **overrides))
         return page, page.data["alert"] or page.data["answer"][0]
 
     read: list[AnyPath] = [model, *(inputs or []), *filter(None, (truth, scored))]

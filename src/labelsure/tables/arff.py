@@ -27,14 +27,14 @@ from labelsure.tables.values import read_numbers
 # No pattern gives back what it has taken (++, *+), so that broken lines take no exponential time.
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
 _VALUE = rf"""(?:{QUOTED}|[^\s,{{}}'"]++)"""
-_NOTHING = r"\s*+(?:%.*)?"
+_END = r"\s*+(?:%.*)?"
 """The end of a declaration: blanks, or a comment."""
 
 _KEYWORD = re.compile(r"\s*+@(\w++)\s*+(.*)", re.DOTALL)
 _ATTRIBUTE = re.compile(rf"""({QUOTED}|[^\s{{'"][^\s{{]*+)\s*+(.+)""", re.DOTALL)
-_NOMINAL = re.compile(rf"\{{\s*+({_VALUE}(?:\s*+,\s*+{_VALUE})*+)\s*+\}}{_NOTHING}", re.DOTALL)
-_NUMERIC = re.compile(rf"(?:numeric|real|integer)\b\s*+(?:\[[^\]]*+\])?{_NOTHING}", re.IGNORECASE)
-_TEXT = re.compile(rf"(?:string|date(?:\s++(?:{QUOTED}|[^\s%]++))?){_NOTHING}", re.IGNORECASE)
+_NOMINAL = re.compile(rf"\{{\s*+({_VALUE}(?:\s*+,\s*+{_VALUE})*+)\s*+\}}{_END}", re.DOTALL)
+_NUMERIC = re.compile(rf"(?:numeric|real|integer)\b\s*+(?:\[[^\]]*+\])?{_END}", re.IGNORECASE)
+_TEXT = re.compile(rf"(?:string|date(?:\s++(?:{QUOTED}|[^\s%]++))?){_END}", re.IGNORECASE)
 _CELL = re.compile(rf"""((?:{QUOTED}|[^,'"])*+)(?:,|$)""", re.DOTALL)
 _COMMENT = re.compile(rf"""((?:{QUOTED}|(?!\s%)[^'"])*+)\s%.*""", re.DOTALL)
 _DIGITS = re.compile(r"[0-9.eE+\-\n]*+")
@@ -133,10 +133,10 @@ def read_arff(
     if not rows:
         raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
     is_sparse = _split_rows(rows, attributes, where)
-    by_name, numbers = dict(zip(names, attributes, strict=True)), [*rows]
+    attribute_of, line_numbers = dict(zip(names, attributes, strict=True)), [*rows]
 
     def read(name: str) -> Floats | Column | pd.Categorical[str]:
-        return by_name[name].read(numbers, is_sparse, where)
+        return attribute_of[name].read(line_numbers, is_sparse, where)
 
     Y, label_names = read_labels(
         pd.DataFrame({n: read(n) for n in assigned.labels}), choice.sep, where
@@ -145,7 +145,7 @@ def read_arff(
         features = (pair for n in assigned.features for pair in encode_column(n, read(n), where))
         frame = join_encoded(features, where, pd.RangeIndex(len(rows)))
         if assigned.index is not None:
-            tokens = by_name[assigned.index].tokens
+            tokens = attribute_of[assigned.index].tokens
             ids = pd.Series([*map(_read_text, tokens)], dtype=object, name=assigned.index)
             frame = frame.set_axis(read_index(ids, where), axis=0)
         return frame, Y, label_names, tuple(frame.columns)
@@ -154,17 +154,21 @@ def read_arff(
             f"The rows of {where} must be dense to be named by `index`, a sparse matrix has no "
             f"names of rows. Leave the column out with drop=[{assigned.index!r}]."
         )
-    encoded = [cells for n in assigned.features for cells in by_name[n].encode(numbers, where)]
-    shown = check_names([name for name, _, _ in encoded], f"{where}, one-hot columns among them,")
-    return _stack_columns(encoded, len(rows)), Y, label_names, tuple(shown)
+    encoded = [
+        cells for n in assigned.features for cells in attribute_of[n].encode(line_numbers, where)
+    ]
+    feature_names = check_names(
+        [name for name, _, _ in encoded], f"{where}, one-hot columns among them,"
+    )
+    return _stack_columns(encoded, len(rows)), Y, label_names, tuple(feature_names)
 
 
 def _stack_columns(columns: list[tuple[str, Integers, Floats]], n_rows: int) -> sparse.csr_matrix:
     """CSR matrix of columns (name, rows, values), without stored zeros."""
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *(rows for _, rows, _ in columns)])
     values = np.concatenate([np.zeros(0), *(values for _, _, values in columns)])
-    places = np.repeat(np.arange(len(columns)), [len(rows) for _, rows, _ in columns])
-    X = sparse.csr_matrix((values, (rows, places)), (n_rows, len(columns)))
+    numbers = np.repeat(np.arange(len(columns)), [len(rows) for _, rows, _ in columns])
+    X = sparse.csr_matrix((values, (rows, numbers)), (n_rows, len(columns)))
     X.eliminate_zeros()
     return X
 
@@ -174,18 +178,18 @@ def _read_header(lines: list[str], where: str) -> tuple[str, list[Attribute], in
     relation, attributes = "", list[Attribute]()
     for number, line in enumerate(lines, start=1):
         keyword = _KEYWORD.match(line)
-        word, rest = (keyword[1].lower(), keyword[2].strip()) if keyword else ("", line.strip())
+        word, content = (keyword[1].lower(), keyword[2].strip()) if keyword else ("", line.strip())
         if word == "relation":
-            quoted = re.match(QUOTED, rest)
-            relation = _unquote(quoted[0] if quoted else rest.partition("%")[0].strip())
+            quoted = re.match(QUOTED, content)
+            relation = _unquote(quoted[0] if quoted else content.partition("%")[0].strip())
         elif word == "attribute":
-            attributes.append(_read_attribute(rest, number, where))
+            attributes.append(_read_attribute(content, number, where))
             check_column_count(len(attributes), where)
         elif word == "data" and attributes:
             return relation, attributes, number
         elif word == "data":
             raise DataError(f"{where} must declare its columns with @attribute, it has none.")
-        elif word or (rest and not rest.startswith("%")):
+        elif word or (content and not content.startswith("%")):
             raise DataError(
                 f"The header of {where} must consist of declarations (@relation, @attribute) and "
                 f"comments, got {_shorten(line)} in line {number}. Is it an ARFF file, and is "
@@ -258,17 +262,17 @@ def _bad_line(number: int, where: str, problem: str) -> DataError:
     return DataError(f"Line {number} of {where} {problem}. Fix or drop that line.")
 
 
-def _split(text: str, number: int, where: str) -> list[str]:
+def _split_tokens(text: str, number: int, where: str) -> list[str]:
     """Tokens between commas, with their quotes."""
     if "'" not in text and '"' not in text:
-        values = text.split(",")
-        return [value.strip() for value in values] if " " in text or "\t" in text else values
-    values, at = [], 0
-    while cell := _CELL.match(text, at):
-        values.append(cell[1].strip())
-        at = cell.end()
+        tokens = text.split(",")
+        return [value.strip() for value in tokens] if " " in text or "\t" in text else tokens
+    tokens, start = [], 0
+    while cell := _CELL.match(text, start):
+        tokens.append(cell[1].strip())
+        start = cell.end()
         if not cell[0].endswith(","):
-            return values
+            return tokens
     problem = "cannot be split into values: check its commas, quotes and braces"
     raise _bad_line(number, where, problem)
 
@@ -282,41 +286,43 @@ def _split_rows(rows: dict[int, str], attributes: list[Attribute], where: str) -
             problem = f"cannot be {kinds[1]}, the rows before it are {kinds[0]}"
             raise _bad_line(number, where, problem)
     if is_sparse:
-        _give_sparse(rows, attributes, where)
+        _assign_sparse(rows, attributes, where)
     else:
-        _give_dense(rows, attributes, where)
+        _assign_dense(rows, attributes, where)
     _read_tokens(attributes, is_sparse)
     return is_sparse
 
 
-def _give_dense(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
-    split = [_split(row, number, where) for number, row in rows.items()]
+def _assign_dense(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
+    split = [_split_tokens(row, number, where) for number, row in rows.items()]
     for number, tokens in zip(rows, split, strict=True):
         if len(tokens) != len(attributes):
             problem = f"must have a value for each of the {len(attributes)} attributes, it has "
             raise _bad_line(number, where, f"{problem}{len(tokens)}")
-    every = np.arange(len(rows))
+    all_rows = np.arange(len(rows))
     for attribute, column in zip(attributes, zip(*split, strict=True), strict=True):
-        attribute.tokens, attribute.rows = column, every
+        attribute.tokens, attribute.rows = column, all_rows
 
 
-def _give_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
+def _assign_sparse(rows: dict[int, str], attributes: list[Attribute], where: str) -> None:
     cells = [row[1:-1].strip() for row in rows.values()]
     n_cells = [cell.count(",") + 1 if cell else 0 for cell in cells]
-    places, tokens = _split_plain(",".join(filter(None, cells)))
-    of_row = np.repeat(np.arange(len(rows)), n_cells)
-    keys = np.sort(of_row * len(attributes) + places) if len(places) == len(of_row) else None
-    if keys is None or (np.diff(keys) == 0).any() or places.max(initial=0) >= len(attributes):
+    columns, tokens = _split_plain(",".join(filter(None, cells)))
+    cell_rows = np.repeat(np.arange(len(rows)), n_cells)
+    keys = (
+        np.sort(cell_rows * len(attributes) + columns) if len(columns) == len(cell_rows) else None
+    )
+    if keys is None or (np.diff(keys) == 0).any() or columns.max(initial=0) >= len(attributes):
         split = [_split_sparse(row, n, len(attributes), where) for n, row in rows.items()]
-        of_row = np.repeat(np.arange(len(rows)), [*map(len, split)])
-        places = np.array([place for row in split for place in row], dtype=np.int64)
+        cell_rows = np.repeat(np.arange(len(rows)), [*map(len, split)])
+        columns = np.array([place for row in split for place in row], dtype=np.int64)
         tokens = [token for row in split for token in row.values()]
     # Small integers are sorted by their digits.
-    order = np.argsort(places.astype(np.min_scalar_type(len(attributes))), kind="stable")
-    ends = np.searchsorted(places[order], np.arange(len(attributes) + 1))
-    of_row, by_column = of_row[order], np.array(tokens, dtype=object)[order].tolist()
+    order = np.argsort(columns.astype(np.min_scalar_type(len(attributes))), kind="stable")
+    ends = np.searchsorted(columns[order], np.arange(len(attributes) + 1))
+    cell_rows, sorted_tokens = cell_rows[order], np.array(tokens, dtype=object)[order].tolist()
     for attribute, start, end in zip(attributes, ends[:-1], ends[1:], strict=True):
-        attribute.rows, attribute.tokens = of_row[start:end], by_column[start:end]
+        attribute.rows, attribute.tokens = cell_rows[start:end], sorted_tokens[start:end]
 
 
 def _split_plain(text: str) -> tuple[Integers, list[str]]:
@@ -336,18 +342,18 @@ def _split_plain(text: str) -> tuple[Integers, list[str]]:
 
 def _split_sparse(row: str, number: int, n_columns: int, where: str) -> dict[int, str]:
     """Tokens of a sparse row by column number."""
-    listed = _split(row[1:-1], number, where) if row[1:-1].strip() else []
-    cells = {}
-    for cell in listed:
+    pairs = _split_tokens(row[1:-1], number, where) if row[1:-1].strip() else []
+    token_of = {}
+    for cell in pairs:
         index, *tokens = cell.split(None, 1) or [""]
         if not (index.isdecimal() and tokens):
             raise _bad_line(number, where, f"cannot have {_shorten(cell)} in place of `3 value`")
-        cells[int(index[:MAX_DIGITS])] = tokens[0]
-    if len(cells) < len(listed) or max(cells, default=0) >= n_columns:
-        got = ", ".join(cell.split(None, 1)[0] for cell in listed[:10])
+        token_of[int(index[:MAX_DIGITS])] = tokens[0]
+    if len(token_of) < len(pairs) or max(token_of, default=0) >= n_columns:
+        got = ", ".join(cell.split(None, 1)[0] for cell in pairs[:10])
         problem = f"must give each of the {n_columns} attributes at most one value, got {got}"
         raise _bad_line(number, where, problem)
-    return cells
+    return token_of
 
 
 def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:

@@ -36,8 +36,8 @@ _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
 def holds_containers(column: Column) -> bool:
     """Whether some value is a list, an array or an object with keys."""
-    is_some = column.dtype == object and any(isinstance(value, CONTAINERS) for value in column)
-    return is_some or stack_rows(column) is not None
+    is_nested = column.dtype == object and any(isinstance(value, CONTAINERS) for value in column)
+    return is_nested or stack_rows(column) is not None
 
 
 def choose_labels(
@@ -73,35 +73,35 @@ def choose_labels(
         raise InputError(
             f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
         )
-    parts = split_names(choice, names)
-    twice = next((part for part in parts if parts.count(part) > 1), None)
-    if twice is not None or not parts:
-        got = f"{twice!r} is there twice. Leave one out" if parts else f"got {choice!r}"
+    patterns = split_names(choice, names)
+    duplicate = next((pattern for pattern in patterns if patterns.count(pattern) > 1), None)
+    if duplicate is not None or not patterns:
+        got = f"{duplicate!r} is there twice. Leave one out" if patterns else f"got {choice!r}"
         raise InputError(f"`labels` must name at least one {what} and each once, {got}.")
-    return match_names(parts, names, what=what)
+    return match_names(patterns, names, what=what)
 
 
 def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
     """Names and patterns in a list, or in one string, as in a line of CSV."""
     if not isinstance(choice, str):
         return list(choice)
-    parts = next(csv.reader([choice], skipinitialspace=True), [""])
-    return [choice] if choice in names else [part.strip() for part in parts]
+    patterns = next(csv.reader([choice], skipinitialspace=True), [""])
+    return [choice] if choice in names else [pattern.strip() for pattern in patterns]
 
 
-def match_names(parts: Iterable[object], names: Sequence[str], *, what: str) -> list[int]:
+def match_names(patterns: Iterable[object], names: Sequence[str], *, what: str) -> list[int]:
     """Distinct positions of the names that are equal to a pattern or match it."""
     position = {name: j for j, name in enumerate(names)}
-    found = dict[int, None]()
-    for part in map(str, parts):
-        own = [position[part]] if part in position else []
-        matches = own or [j for name, j in position.items() if fnmatchcase(name, part)]
+    positions = dict[int, None]()
+    for pattern in map(str, patterns):
+        exact = [position[pattern]] if pattern in position else []
+        matches = exact or [j for name, j in position.items() if fnmatchcase(name, pattern)]
         if not matches:
             if what == "column":
-                raise unknown_column(part, position)
-            raise unknown_name(what, part, position)
-        found |= dict.fromkeys(matches)
-    return list(found)
+                raise unknown_column(pattern, position)
+            raise unknown_name(what, pattern, position)
+        positions |= dict.fromkeys(matches)
+    return list(positions)
 
 
 def read_xml_labels(content: bytes, where: str) -> list[str]:
@@ -133,8 +133,8 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
                 f"{missing.argmax()} (rows count from 0). Fill it in or drop that row."
             )
         codes, values = pd.factorize(column.map(str) if column.dtype == object else column)
-        spelled = [INDICATORS.get(str(value).strip().lower(), -1) for value in values]
-        Y[:, j] = np.array(spelled, dtype=np.int8)[codes]
+        indicators = [INDICATORS.get(str(value).strip().lower(), -1) for value in values]
+        Y[:, j] = np.array(indicators, dtype=np.int8)[codes]
         if (Y[:, j] < 0).any():
             row = int((Y[:, j] < 0).argmax())
             raise DataError(
@@ -146,11 +146,11 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     return Y
 
 
-def names_rows(column: Any) -> bool:
+def is_id_column(column: Any) -> bool:
     """Whether a column is nominal and its values are distinct, as those of an id are."""
-    given = pd.Series(column).dropna()
+    values = pd.Series(column).dropna()
     is_nominal = isinstance(column.dtype, pd.CategoricalDtype)
-    return is_nominal and len(given) >= MIN_ROWS_OF_ID and given.is_unique
+    return is_nominal and len(values) >= MIN_ROWS_OF_ID and values.is_unique
 
 
 def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
@@ -164,7 +164,7 @@ def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
         is_number = pd.api.types.is_numeric_dtype(dtype)
         return [(name, np.asarray(column, dtype=np.float64) if is_number else column)]
     values, codes = [str(value) for value in dtype.categories], pd.Categorical(column).codes
-    if names_rows(column):
+    if is_id_column(column):
         raise DataError(
             f"The nominal column {name!r} of {where} must repeat some of its values to be a "
             f"feature, all {(codes >= 0).sum()} are different, as those of an id are. Pass "
@@ -178,8 +178,8 @@ def encode_column(name: str, column: Any, where: str) -> list[tuple[str, Any]]:
         f"The one-hot columns of {name!r}, which has {len(values)} values,",
         f"Leave it out with drop=[{name!r}].",
     )
-    shown = range(1, 2) if len(values) == 2 else range(len(values))
-    return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in shown]
+    coded = range(1, 2) if len(values) == 2 else range(len(values))
+    return [(f"{name}={values[k]}", np.where(codes < 0, np.nan, codes == k)) for k in coded]
 
 
 def join_encoded(
@@ -258,55 +258,55 @@ class ColumnChoice:
         if self.index is not None and self.index not in names:
             raise unknown_column(self.index, names)
         others = [name for name in names if name != self.index]
-        taken = {} if self.index is None else {self.index: "index"}
-        _refuse_second_role(self.drop, "drop", names, taken)
-        parts = split_names(self.drop, others)
-        dropped = {others[j] for j in match_names(parts, others, what="column")}
-        left = [name for name in others if name not in dropped]
+        role_of = {} if self.index is None else {self.index: "index"}
+        _refuse_second_role(self.drop, "drop", names, role_of)
+        patterns = split_names(self.drop, others)
+        dropped = {others[j] for j in match_names(patterns, others, what="column")}
+        remaining = [name for name in others if name not in dropped]
         _refuse_second_role(
-            self.labels, "labels", names, {**taken, **dict.fromkeys(dropped, "drop")}
+            self.labels, "labels", names, {**role_of, **dict.fromkeys(dropped, "drop")}
         )
         if isinstance(self.labels, frozenset):
-            labels = [name for name in left if name in self.labels]
+            labels = [name for name in remaining if name in self.labels]
             if not labels:
                 raise InputError("`drop` and `index` must leave at least one label, all are gone.")
         else:
             chosen: Any = () if self.labels is None else self.labels
-            labels = [left[j] for j in choose_labels(chosen, left, what="column")]
+            labels = [remaining[j] for j in choose_labels(chosen, remaining, what="column")]
         if self.sep is not None and len(labels) != 1:
             raise InputError(
                 f"`sep` needs one column that holds label names, `labels` stands for {len(labels)} "
                 "columns. Name that column alone, e.g. labels='tags'."
             )
         is_label = set(labels)
-        return AssignedColumns(labels, [n for n in left if n not in is_label], self.index)
+        return AssignedColumns(labels, [n for n in remaining if n not in is_label], self.index)
 
 
 def _refuse_second_role(
-    choice: object, role: str, names: Sequence[str], taken: Mapping[str, str]
+    choice: object, role: str, names: Sequence[str], role_of: Mapping[str, str]
 ) -> None:
     """Raise InputError if a choice names a column of another role."""
-    parts = split_names(choice, names) if isinstance(choice, (str, tuple)) else []
-    twice = next((part for part in map(str, parts) if part in taken), None)
-    if twice is not None:
+    patterns = split_names(choice, names) if isinstance(choice, (str, tuple)) else []
+    duplicate = next((pattern for pattern in map(str, patterns) if pattern in role_of), None)
+    if duplicate is not None:
         raise InputError(
-            f"A column must have one role, {twice!r} is in `{taken[twice]}` and in `{role}`. Leave "
-            "it out of one."
+            f"A column must have one role, {duplicate!r} is in `{role_of[duplicate]}` and in "
+            f"`{role}`. Leave it out of one."
         )
 
 
 def read_labels(
-    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
+    columns: pd.DataFrame, sep: str | None, where: str, *, names_required: bool = False
 ) -> tuple[Labelsets, tuple[str, ...]]:
     """Labelsets and label names, from columns of zeros and ones or one column of names."""
-    cells = read_label_cells(columns, sep, where, must=must)
+    cells = read_label_cells(columns, sep, where, names_required=names_required)
     if cells is None:
         return read_label_columns(columns, where), tuple(str(name) for name in columns.columns)
-    found = {str(label): label for cell in cells for label in cell}
-    if not found:
+    label_of = {str(label): label for cell in cells for label in cell}
+    if not label_of:
         title = f"Column {str(columns.columns[0])!r} of {where}"
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
-    names = sorted(found, key=lambda name: _order_of(found[name]))
+    names = sorted(label_of, key=lambda name: _order_of(label_of[name]))
     read = read_labelsets([[str(label) for label in cell] for cell in cells], names)
     return read.labelsets, tuple(names)
 
@@ -318,7 +318,7 @@ def _order_of(label: Any) -> tuple[bool, float, str]:
 
 
 def read_label_cells(
-    columns: pd.DataFrame, sep: str | None, where: str, *, must: bool = False
+    columns: pd.DataFrame, sep: str | None, where: str, *, names_required: bool = False
 ) -> list[list[object]] | None:
     """Labels listed in each cell of one column; None for columns of zeros and ones.
 
@@ -337,7 +337,7 @@ def read_label_cells(
         [parse_cell(one) for one in column.tolist()],
     )
     if sep is None and not any(isinstance(cell, list) for cell in cells):
-        if must:
+        if names_required:
             raise InputError(
                 f"{title} must hold lists of label names, it holds text. Say what separates the "
                 "names with `sep`, e.g. ';'."

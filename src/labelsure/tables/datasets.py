@@ -50,8 +50,8 @@ from labelsure.tables.column_choice import (
     choose_labels,
     encode_column,
     holds_containers,
+    is_id_column,
     join_encoded,
-    names_rows,
     read_index,
     read_label_columns,
     read_labels,
@@ -570,15 +570,15 @@ def read_table_file(path: AnyPath, choice: ColumnChoice, text: TextFormat = UNKN
             "pattern such as 'tag_*', a number (negative: the last columns), or one column of "
             "label names."
         )
-    known = list_columns(path, text)
-    frame = read_table(path, text=text) if known is None else None
-    names = [str(name) for name in (known or () if frame is None else frame.columns)]
-    saved = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
-    names = [name for name in names if name not in saved]
+    listed_columns = list_columns(path, text)
+    frame = read_table(path, text=text) if listed_columns is None else None
+    names = [str(name) for name in (listed_columns or () if frame is None else frame.columns)]
+    index_columns = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
+    names = [name for name in names if name not in index_columns]
     columns = choice.assign(names)
     kept = {*columns.labels, *columns.features, columns.index}
     if frame is None:
-        frame = read_table(path, [name for name in known or () if str(name) in kept], text)
+        frame = read_table(path, [name for name in listed_columns or () if str(name) in kept], text)
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name in (*columns.features, *([] if columns.index is None else [columns.index])):
         if holds_containers(frame[name]):
@@ -675,22 +675,22 @@ def load_simulated() -> Dataset:
     return make_labelsets(random_state=0)[0]
 
 
-def _chain(logits: Floats, dependence: float) -> Floats:
+def _chain_conditionals(logits: Floats, dependence: float) -> Floats:
     """P(y_j = 1 | x, y_{j-1}) for both values of the label before, (n, L, 2)."""
     coupling = np.full(logits.shape[1], dependence)
     coupling[0] = 0.0  # the first label has none before it
     return np.asarray(expit(np.stack([logits - coupling, logits + coupling], axis=2)))
 
 
-def _walk(conditionals: Floats, uniforms: Floats | None = None) -> Floats:
+def _forward_pass(conditionals: Floats, uniforms: Floats | None = None) -> Floats:
     """P(y_j = 1 | x), (n, L), by the forward recursion; with uniform numbers sampled labelsets."""
     values = np.zeros_like(conditionals[:, :, 0])
-    before = np.zeros(len(values))
+    previous = np.zeros(len(values))
     for j in range(conditionals.shape[1]):
-        before = (1 - before) * conditionals[:, j, 0] + before * conditionals[:, j, 1]
+        previous = (1 - previous) * conditionals[:, j, 0] + previous * conditionals[:, j, 1]
         if uniforms is not None:
-            before = (uniforms[:, j] < before).astype(np.float64)
-        values[:, j] = before
+            previous = (uniforms[:, j] < previous).astype(np.float64)
+        values[:, j] = previous
     return values
 
 
@@ -748,9 +748,9 @@ def make_labelsets(
     """
     for name, size in (("samples", n_samples), ("labels", n_labels), ("features", n_features)):
         read_whole_number(size, f"n_{name}")
-    for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
+    bytes_of_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
     check_size(
-        8 * n_features * (n_samples + n_labels) + for_labels,
+        8 * n_features * (n_samples + n_labels) + bytes_of_labels,
         f"{n_samples} simulated instances with {n_features} features and {n_labels} labels",
         "Ask for fewer.",
     )
@@ -766,19 +766,19 @@ def make_labelsets(
     directions /= np.linalg.norm(directions, axis=0)
     offsets = generator.standard_normal(n_labels)
     logits = (1 - noise) * SIGNAL * (X @ directions) + offsets
-    logits += _find_shift(logits, dependence, cardinality)
-    conditionals = _chain(logits, dependence)
-    Y = _walk(conditionals, generator.random((n_samples, n_labels))).astype(np.int8)
+    logits += _find_logit_shift(logits, dependence, cardinality)
+    conditionals = _chain_conditionals(logits, dependence)
+    Y = _forward_pass(conditionals, generator.random((n_samples, n_labels))).astype(np.int8)
     data = Dataset(X, Y, name="simulated", source="make_labelsets", checksum=checksum_values(X, Y))
     return data, _make_distribution(conditionals)
 
 
-def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
+def _find_logit_shift(logits: Floats, dependence: float, cardinality: float) -> float:
     """Shift of all logits at which the expected cardinality is `cardinality`, by bisection."""
     from scipy.optimize import brentq  # slow to import, and only needed here
 
     def excess(shift: float) -> float:
-        marginals = _walk(_chain(logits + shift, dependence))
+        marginals = _forward_pass(_chain_conditionals(logits + shift, dependence))
         return float(marginals.sum(axis=1).mean() - cardinality)
 
     reach = float(np.abs(logits).max()) + abs(dependence) + 40.0  # expit(-40) is 4e-18
@@ -944,16 +944,16 @@ def load_dataset(
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
     entry = ENTRIES.get(key, NamedDataset(key, ""))
-    is_elsewhere = source is not None or data_dir is None
+    allows_other_sources = source is not None or data_dir is None
     if key in files and source in (None, "file"):
         data = read_dataset(files[key])
-    elif entry.embedded is not None and source in (None, "embedded") and is_elsewhere:
+    elif entry.embedded is not None and source in (None, "embedded") and allows_other_sources:
         data = entry.embedded()
-    elif entry.openml_id is not None and source in (None, "openml") and is_elsewhere:
+    elif entry.openml_id is not None and source in (None, "openml") and allows_other_sources:
         data = _fetch_openml(entry.name, entry.openml_id)
     else:
-        homes = {"embedded": entry.embedded, "openml": entry.openml_id}
-        elsewhere = [f' or source="{home}"' for home, there in homes.items() if there is not None]
+        sources = {"embedded": entry.embedded, "openml": entry.openml_id}
+        elsewhere = [f' or source="{home}"' for home, there in sources.items() if there is not None]
         parts = [stem for stem in files if stem in (f"{key}-train", f"{key}-test")]
         hint = f" There is {' and '.join(parts)}: load each by its name." if parts else ""
         raise DataError(
@@ -1019,7 +1019,7 @@ def _fetch_openml(name: str, data_id: int) -> Dataset:
     if sparse.issparse(bunch.data):
         X, values = bunch.data, bunch.data.data
     else:
-        ids = [name for name, column in bunch.data.items() if names_rows(column)]
+        ids = [name for name, column in bunch.data.items() if is_id_column(column)]
         features = bunch.data.drop(columns=ids).items()
         encoded = (pair for one, column in features for pair in encode_column(one, column, where))
         X = join_encoded(encoded, where, bunch.data.index)

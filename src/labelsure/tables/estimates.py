@@ -103,8 +103,8 @@ class RowSums:
     labelled: LabelledRows | None = None
 
     def __add__(self, other: RowSums) -> RowSums:
-        parts = [part.labelled for part in (self, other) if part.labelled is not None]
-        return RowSums(self.summary + other.summary, reduce(add, parts) if parts else None)
+        samples = [sums.labelled for sums in (self, other) if sums.labelled is not None]
+        return RowSums(self.summary + other.summary, reduce(add, samples) if samples else None)
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,9 @@ def sum_files(
     find_estimator(rows.model, metric)  # refuses an unknown metric
     true_labels = None
     if truth is not None:
-        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        true_labels = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **named)
-    found = {}
+        options: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        true_labels = TrueLabels.read(truth, rows.model, sources=rows.sources, text=text, **options)
+    sums_of_part = {}
     for name, sums in rows.map(
         sum_chunk,
         *(true_labels, metric, bad.sets_aside),
@@ -296,11 +296,11 @@ def sum_files(
         progress=progress,
     ):
         refuse_failure(sums, rows.files)
-        found[name] = sums
-    if not found:
+        sums_of_part[name] = sums
+    if not sums_of_part:
         raise DataError("The input must have at least one row, it has none.")
     files: dict[str, RowSums] = {}
-    for chunk in (found[name] for name in sorted(found)):  # whatever finished first
+    for chunk in (sums_of_part[name] for name in sorted(sums_of_part)):  # whatever finished first
         bad.add(chunk.source, chunk.bad.items())
         if chunk.sums is not None:
             source = chunk.source if by_file else ""
@@ -440,23 +440,23 @@ def report_files(
     rows = FileRows.open(model, paths, id_column=id_column, columns=shown, text=text, trust=trust)
     fitted = rows.model
     if truth is not None:
-        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        options: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
         frame, _ = read_frame(rows, InputTable(fitted, id_column), bad)
         where = show_name(paths[0])
-        true_labels = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **named)
+        true_labels = TrueLabels.read(truth, fitted, text=text, columns=frame.columns, **options)
         batch, note = _predict_with_truth(fitted, frame, where, true_labels, show, id_column)
         bad.write(rows.files)
         return make_model_report(fitted.fitted_, [batch], title, open_cost, note)
     task = ScoreSettings(id_column, top=0, probabilities=False), not skips, bad.sets_aside
     results = rows.map(report_chunk, *task, n_jobs=n_jobs, ordered=True, progress=progress)
     sampled, tables, n_rows = list[tuple[int, ReadRows]](), list[pd.DataFrame](), 0
-    for _, found in results:
-        refuse_failure(found, rows.files)
-        bad.add(found.sample.source, found.bad.items())
-        sampled.append((n_rows - found.sample.chunk.first_row, found.sample))
-        tables += [] if found.scored is None else [found.scored]
-        n_rows += found.sample.chunk.n_rows
-        sampled = _keep_smallest(sampled)
+    for _, report_rows in results:
+        refuse_failure(report_rows, rows.files)
+        bad.add(report_rows.sample.source, report_rows.bad.items())
+        sampled.append((n_rows - report_rows.sample.chunk.first_row, report_rows.sample))
+        tables += [] if report_rows.scored is None else [report_rows.scored]
+        n_rows += report_rows.sample.chunk.n_rows
+        sampled = _keep_smallest_keys(sampled)
     if not n_rows:
         raise DataError("The input must have at least one row, it has none.")
     batches, places = _predict_sample(fitted, sampled, show)
@@ -505,15 +505,15 @@ def report_chunk(
     if scores and usable.X is not None:
         names = pd.MultiIndex.from_product([[usable.source], usable.rows.index])
         table = scorer.score_rows(usable)[0][[ESTIMATED, PREDICTED, REASON]].set_axis(names)
-    ((_, sample),) = _keep_smallest([(0, usable)])
+    ((_, sample),) = _keep_smallest_keys([(0, usable)])
     return ReportRows(sample, table, bad)
 
 
-def _keep_smallest(parts: list[tuple[int, ReadRows]]) -> list[tuple[int, ReadRows]]:
+def _keep_smallest_keys(chunks: list[tuple[int, ReadRows]]) -> list[tuple[int, ReadRows]]:
     """Rows with the 2,000 smallest keys, a random sample of all."""
-    keys = np.concatenate([usable.keys for _, usable in parts])
+    keys = np.concatenate([usable.keys for _, usable in chunks])
     largest = np.partition(keys, MAX_ROWS - 1)[MAX_ROWS - 1] if len(keys) > MAX_ROWS else 1.0
-    return [(offset, usable.take(usable.keys <= largest)) for offset, usable in parts]
+    return [(offset, usable.take(usable.keys <= largest)) for offset, usable in chunks]
 
 
 def _predict_sample(
@@ -526,9 +526,9 @@ def _predict_sample(
     for offset, usable in sampled:
         if len(usable.rows):
             names = usable.rows.index + offset if usable.ids is None else usable.ids
-            found = model.fitted_.predictor.predict(usable.X).with_index(names)
+            predictions = model.fitted_.predictor.predict(usable.X).with_index(names)
             columns = choose_columns(usable.rows if show else usable.X, show)
-            batches.append(PageBatch(found, None, columns))
+            batches.append(PageBatch(predictions, None, columns))
             places += [(usable.source, int(row)) for row in usable.rows.index]
     return batches, places
 
@@ -565,18 +565,20 @@ def _check_scored(
     """Raise InputError if the table is of another model or input, by the sampled estimates."""
     estimator = model.accuracy_estimator_
     predictions = [batch.predictions for batch in batches]
-    own = np.concatenate([estimator.predict(batch.dist, batch.decisions) for batch in predictions])
-    found = table[ESTIMATED].reindex(places).to_numpy()
-    is_other = ~(np.abs(found - own) <= TOLERANCE)
-    if is_other.any():
-        at = int(np.argmax(is_other))
-        (file, row), there = places[at], found[at]
-        said = "is missing"
-        if not np.isnan(there):
-            said = f"has estimated accuracy {there:.6f} there, {own[at]:.6f} now"
+    computed = np.concatenate(
+        [estimator.predict(batch.dist, batch.decisions) for batch in predictions]
+    )
+    written = table[ESTIMATED].reindex(places).to_numpy()
+    differs = ~(np.abs(written - computed) <= TOLERANCE)
+    if differs.any():
+        at = int(np.argmax(differs))
+        (file, row), written_value = places[at], written[at]
+        problem = "is missing"
+        if not np.isnan(written_value):
+            problem = f"has estimated accuracy {written_value:.6f} there, {computed[at]:.6f} now"
         raise InputError(
             f"{str(path)!r} must be what `score` wrote for this model and input, but row {row} of "
-            f"{file!r} {said}. Score the input again, or leave out `scored`."
+            f"{file!r} {problem}. Score the input again, or leave out `scored`."
         )
 
 
@@ -603,10 +605,10 @@ def _predict_with_truth(
         )
         warn(note, UserWarning)
     X, ids = InputTable(model, true_labels.id_column or id_column).read(frame, where)
-    found = model.fitted_.predictor.predict(X)
-    Y_true = found.dist._align_truth(true_labels.truth.labelsets, "truth")
-    found = found if ids is None else found.with_index(ids)
-    return PageBatch(found, Y_true, choose_columns(frame if show else X, show)), note
+    predictions = model.fitted_.predictor.predict(X)
+    Y_true = predictions.dist._align_truth(true_labels.truth.labelsets, "truth")
+    predictions = predictions if ids is None else predictions.with_index(ids)
+    return PageBatch(predictions, Y_true, choose_columns(frame if show else X, show)), note
 
 
 def monitor_files(
@@ -670,19 +672,19 @@ def monitor_files(
     X, _ = reader.read(frame, "the input")
     labels = None
     if truth is not None:
-        named: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-        true_labels = TrueLabels.read(truth, fitted, text=text, **named)
+        options: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+        true_labels = TrueLabels.read(truth, fitted, text=text, **options)
         entries, places = true_labels.locate(frame, "the input")
         labels = {}
-        for name, own_rows in chunks.items():
-            own = np.isin(places, own_rows)
-            if own.any():
-                truths = true_labels.truth.labelsets[entries[own]]
-                labels[name] = (np.searchsorted(own_rows, places[own]), truths, drawn)
+        for name, chunk_rows in chunks.items():
+            is_in_chunk = np.isin(places, chunk_rows)
+            if is_in_chunk.any():
+                truths = true_labels.truth.labelsets[entries[is_in_chunk]]
+                labels[name] = (np.searchsorted(chunk_rows, places[is_in_chunk]), truths, drawn)
     rows_of = getattr(X, "iloc", X)
     return monitor(
         fitted,
-        {name: rows_of[own_rows] for name, own_rows in chunks.items()},
+        {name: rows_of[chunk_rows] for name, chunk_rows in chunks.items()},
         labels=labels,
         bound=bound,
         level=fitted.confidence,
@@ -709,14 +711,14 @@ def _cut_by_calendar(dates: Any, every: str) -> dict[str, Indices]:
     import pandas as pd
 
     try:
-        parts = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
+        bins = pd.Series(np.arange(len(dates)), dates).resample(every, closed="left", label="left")
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(
             "`every` must be a calendar frequency of pandas, such as D, W-MON or MS, got "
             f"{every!r}."
         ) from error
     return {
-        str(start).removesuffix(" 00:00:00"): np.sort(part.to_numpy())
-        for start, part in parts
-        if len(part)
+        str(start).removesuffix(" 00:00:00"): np.sort(row_numbers.to_numpy())
+        for start, row_numbers in bins
+        if len(row_numbers)
     }

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_PLACE = "column of "
+_INDEX_FIELD = "column of "
 """Arrow field of the column indices of a sparse row; the number of columns follows."""
 
 
@@ -68,7 +68,7 @@ def list_rows(matrix: Any) -> Column:
     import pyarrow as pa
 
     values = [pa.array(matrix.indices, pa.int64()), pa.array(matrix.data.astype(np.float64))]
-    pairs = pa.StructArray.from_arrays(values, [f"{_PLACE}{matrix.shape[1]}", "value"])
+    pairs = pa.StructArray.from_arrays(values, [f"{_INDEX_FIELD}{matrix.shape[1]}", "value"])
     lists = pa.LargeListArray.from_arrays(pa.array(matrix.indptr, pa.int64()), pairs)
     return pd.Series(lists, dtype=pd.ArrowDtype(lists.type))
 
@@ -78,16 +78,16 @@ def stack_rows(column: Column) -> csr_array | None:
     import pyarrow as pa
 
     kind = getattr(column.dtype, "pyarrow_dtype", None)
-    if kind is None or not pa.types.is_large_list(kind) or _PLACE not in str(kind):
+    if kind is None or not pa.types.is_large_list(kind) or _INDEX_FIELD not in str(kind):
         return None
     lists = pa.Table.from_pandas(column.to_frame("rows"), preserve_index=False).column(0)
     lists = lists.combine_chunks()
     starts, pairs = lists.offsets.to_numpy(), lists.flatten()
-    n_columns = int(kind.value_type.field(0).name.removeprefix(_PLACE))
-    places, values = (pairs.field(j).to_numpy(zero_copy_only=False) for j in (0, 1))
-    integers = get_index_dtype(maxval=max(n_columns, len(places)))
-    parts = (values, places.astype(integers), (starts - starts[0]).astype(integers))
-    return csr_array(parts, shape=(len(lists), n_columns))
+    n_columns = int(kind.value_type.field(0).name.removeprefix(_INDEX_FIELD))
+    indices, values = (pairs.field(j).to_numpy(zero_copy_only=False) for j in (0, 1))
+    integers = get_index_dtype(maxval=max(n_columns, len(indices)))
+    arrays = (values, indices.astype(integers), (starts - starts[0]).astype(integers))
+    return csr_array(arrays, shape=(len(lists), n_columns))
 
 
 VALUE_COLUMN = "value"
@@ -290,9 +290,9 @@ def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[
 
 def unknown_column(name: object, columns: Iterable[object], where: str = "") -> UnknownNameError:
     """Error for a column that a table does not have."""
-    known = [str(one) for one in columns]
-    hint = _suggest_sep(known)
-    return UnknownNameError(f"{unknown_name('column', name, known, where)}{hint and f' {hint}.'}")
+    names = [str(one) for one in columns]
+    hint = _suggest_sep(names)
+    return UnknownNameError(f"{unknown_name('column', name, names, where)}{hint and f' {hint}.'}")
 
 
 def _suggest_sep(names: Sequence[str]) -> str:
@@ -364,7 +364,7 @@ class TextStream:
         self._decoder = None
         if self._encoding is not None:
             self._decoder = codecs.getincrementaldecoder(self._encoding)()
-        self._rest, self._is_over, self._is_begun = b"", False, False
+        self._buffer, self._is_over, self._is_begun = b"", False, False
 
     def _begin(self) -> None:
         start, self._is_begun = self._file.read(4), True
@@ -380,7 +380,7 @@ class TextStream:
                 f"The file {self._name} must be text in {encoding}, it begins with the byte order "
                 "mark of UTF-8. Leave out `encoding`."
             )
-        self._rest = self._recode(start).removeprefix(BYTE_ORDER_MARK)
+        self._buffer = self._recode(start).removeprefix(BYTE_ORDER_MARK)
 
     def _recode(self, content: bytes) -> bytes:
         if self._decoder is None:
@@ -392,20 +392,20 @@ class TextStream:
         """The next bytes, fewer at the end only."""
         if not self._is_begun:
             self._begin()
-        while len(self._rest) < n_bytes and not self._is_over:
-            content = self._file.read(n_bytes - len(self._rest))
+        while len(self._buffer) < n_bytes and not self._is_over:
+            content = self._file.read(n_bytes - len(self._buffer))
             self._is_over = not content
-            self._rest += self._recode(content) + (self._end if self._is_over else b"")
-        found, self._rest = self._rest[:n_bytes], self._rest[n_bytes:]
-        return found
+            self._buffer += self._recode(content) + (self._end if self._is_over else b"")
+        block, self._buffer = self._buffer[:n_bytes], self._buffer[n_bytes:]
+        return block
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines with their ends."""
-        rest = b""
+        partial_line = b""
         while block := self.read(BLOCK_BYTES):
-            *lines, rest = (rest + block).splitlines(keepends=True)
+            *lines, partial_line = (partial_line + block).splitlines(keepends=True)
             yield from lines
-        yield from rest.splitlines(keepends=True)
+        yield from partial_line.splitlines(keepends=True)
 
     def close(self) -> None:
         """Close the file."""
@@ -482,19 +482,19 @@ class CsvFile:
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Yield the rows; those with too many or too few values are bad."""
         most = _text_bytes_of_chunk(file)
-        kept: list[Piece] = []
+        pieces: list[Piece] = []
         n_bytes = n_rows = 0
         for size, piece in self._read_blocks(file, columns, min(most, BLOCK_BYTES)):
-            for some in _split(piece, n_rows):
-                n_kept = sum(rows for _, rows, _ in kept)
-                if kept and (n_bytes + size > most or n_kept + some[1] > CHUNK_ROWS):
-                    yield _join(kept)
-                    kept, n_bytes = [], 0
-                kept.append(some)
+            for subpiece in _split(piece, n_rows):
+                n_collected = sum(rows for _, rows, _ in pieces)
+                if pieces and (n_bytes + size > most or n_collected + subpiece[1] > CHUNK_ROWS):
+                    yield _join(pieces)
+                    pieces, n_bytes = [], 0
+                pieces.append(subpiece)
                 n_bytes += size
             n_rows += piece[1]
         if n_rows:
-            yield _join(kept)
+            yield _join(pieces)
 
     def _read_blocks(
         self, file: TableFile, columns: Sequence[str] | None, n_bytes: int
@@ -533,12 +533,12 @@ class CsvFile:
             if row.text == last.strip("\n"):
                 is_closed = True
             else:
-                found = f"{row.actual_columns}{hint and f' ({hint})'}"
+                count = f"{row.actual_columns}{hint and f' ({hint})'}"
                 must = f"must have {row.expected_columns} values like the header"
-                bad[row.number - 1] = f"{LINE}{must}, it has {found}"
+                bad[row.number - 1] = f"{LINE}{must}, it has {count}"
             return "skip"
 
-        end, held = 0, list[Piece]()
+        end, pending = 0, list[Piece]()
         with closing(TextStream(file, last.encode())) as stream:
             stream.read(n_skipped)
             with closing(
@@ -562,24 +562,24 @@ class CsvFile:
                     try:
                         batch = next(batches, None)
                     except pa.ArrowInvalid:  # a row is longer than a block
-                        yield from held
+                        yield from pending
                         raise
                     if batch is None:
                         break
-                    yield from held  # the last rows stay until quotes are known to be closed
+                    yield from pending  # the last rows stay until quotes are known to be closed
                     numbers = _good_rows(end, len(batch), bad)
                     begin, end = end, int(numbers[-1]) + 1 if len(numbers) else end
                     at = int(np.searchsorted(numbers, first_row))
                     begin = max(begin, first_row)
                     own = {row: why for row, why in bad.items() if begin <= row < end}
                     table = pa.Table.from_batches([batch]).slice(at)
-                    held = [(table, end - begin, own)] if end > begin else []
+                    pending = [(table, end - begin, own)] if end > begin else []
         if not is_closed:
             raise _open_quotes(file, max([end - 1, *bad]))
-        rest = {row: why for row, why in sorted(bad.items()) if row >= max(end, first_row)}
-        if rest:  # bad rows after the last good one
-            held.append((None, max(rest) + 1 - max(end, first_row), rest))
-        yield from held
+        trailing_bad = {row: why for row, why in sorted(bad.items()) if row >= max(end, first_row)}
+        if trailing_bad:  # bad rows after the last good one
+            pending.append((None, max(trailing_bad) + 1 - max(end, first_row), trailing_bad))
+        yield from pending
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
         """Wanted columns."""
@@ -592,7 +592,7 @@ class CsvFile:
         frame = table.to_pandas()[wanted]
         return frame, {row: f"{LINE}cannot be read: {why}" for row, why in reasons.items()}
 
-    def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
+    def find(self, file: TableFile, rows: set[int]) -> Iterator[FoundRow]:
         """Yield position, line and values of some rows, parsed by the csv module."""
         names, sep, _ = self.header(file)
         number = -1
@@ -663,19 +663,19 @@ class JsonFile:
 
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Yield non-blank lines, unparsed: parsing takes as long as scoring, so workers do it."""
-        n_bytes, rest = _text_bytes_of_chunk(file), b""
+        n_bytes, partial_line = _text_bytes_of_chunk(file), b""
         with closing(TextStream(file)) as stream:
             while block := stream.read(n_bytes):
                 end = 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
-                yield from self._split(rest + block[:end]) if end else ()
-                rest = block[end:] if end else rest + block
-        yield from self._split(rest)
+                yield from self._split(partial_line + block[:end]) if end else ()
+                partial_line = block[end:] if end else partial_line + block
+        yield from self._split(partial_line)
 
     def _split(self, content: bytes) -> Iterator[Piece]:
         lines = [line for line in map(bytes.strip, content.splitlines()) if line]
         for at in range(0, len(lines), CHUNK_ROWS):
-            some = lines[at : at + CHUNK_ROWS]
-            yield b"\n".join(some), len(some), {}
+            chunk_lines = lines[at : at + CHUNK_ROWS]
+            yield b"\n".join(chunk_lines), len(chunk_lines), {}
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
         """A column of objects for each key."""
@@ -700,7 +700,7 @@ class JsonFile:
         values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
         return pd.DataFrame(values, index=range(len(rows))), bad
 
-    def find(self, file: TableFile, rows: set[int]) -> Iterator[Found]:
+    def find(self, file: TableFile, rows: set[int]) -> Iterator[FoundRow]:
         """Yield position, line and values of some rows."""
         number = -1
         with closing(TextStream(file)) as stream:
@@ -723,24 +723,24 @@ def _parse_line(line: bytes) -> dict[str, object]:
 
 def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Object of JSON. Raises ValueError for duplicate keys."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
+        twice = next(name for name in values if names.count(name) > 1)
         raise ValueError(f"the key {twice!r} is there twice")
-    return found
+    return values
 
 
 def _has_key(name: str, file: TableFile) -> bool:
     """Whether some row of a JSONL file has a key."""
     forms = (json.dumps(name, ensure_ascii=ascii_only).encode() for ascii_only in (True, False))
     pattern = re.compile(rb"(?<!\\)(?:" + b"|".join(map(re.escape, forms)) + rb")\s*:")
-    rest = b""
+    partial_line = b""
     with closing(TextStream(file)) as stream:
         while block := stream.read(BLOCK_BYTES):
-            if pattern.search(rest + block):
+            if pattern.search(partial_line + block):
                 return True
-            rest = block[block.rfind(b"\n") + 1 :]
+            partial_line = block[block.rfind(b"\n") + 1 :]
     return False
 
 
@@ -1021,11 +1021,11 @@ def check_unchanged(file: TableFile, state: tuple[object, ...]) -> None:
         )
 
 
-Found = tuple[int, int | None, dict[str, Any] | None]
+FoundRow = tuple[int, int | None, dict[str, Any] | None]
 """Position of a row, the line in which it begins, and its values where they can be read."""
 
 
-def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
+def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[FoundRow]:
     """Yield position, line and all values of some rows, in a second pass over the file."""
     wanted, kind = set(rows), file.kind
     if not wanted:
@@ -1035,9 +1035,9 @@ def find_rows(file: TableFile, rows: Iterable[int]) -> Iterator[Found]:
         return
     for chunk in read_chunks(file):
         frame, bad = chunk.read()
-        own = frame[frame.index.isin(wanted)]
-        values: dict[Any, Any] = dict(zip(own.index, own.to_dict("records"), strict=True))
-        for row in sorted(wanted.intersection([*own.index, *bad])):
+        readable = frame[frame.index.isin(wanted)]
+        values: dict[Any, Any] = dict(zip(readable.index, readable.to_dict("records"), strict=True))
+        for row in sorted(wanted.intersection([*readable.index, *bad])):
             yield row, None, values.get(row)
 
 
@@ -1078,11 +1078,11 @@ def read_table(
 def list_columns(inputs: AnyPath, text: TextFormat = UNKNOWN) -> list[Any] | None:
     """Columns of a table; None for JSONL, whose rows have their own."""
     first = _find_files(inputs, text)[0]
-    found = first.kind.columns(first)
-    if found is None:
+    columns = first.kind.columns(first)
+    if columns is None:
         return None
-    own: list[str | int] = list(range(found)) if isinstance(found, int) else list(found)
-    return [*own, *(name for name, _ in first.partitions if name not in own)]
+    names: list[str | int] = list(range(columns)) if isinstance(columns, int) else list(columns)
+    return [*names, *(name for name, _ in first.partitions if name not in names)]
 
 
 def list_index_columns(inputs: AnyPath) -> set[str]:
@@ -1091,17 +1091,17 @@ def list_index_columns(inputs: AnyPath) -> set[str]:
     if not isinstance(first.kind, ArrowFile):
         return set()
     with first.kind.open(first) as (schema, _):
-        notes = (schema.metadata or {}).get(b"pandas", b"{}")
+        metadata = (schema.metadata or {}).get(b"pandas", b"{}")
     try:
-        return {name for name in json.loads(notes)["index_columns"] if isinstance(name, str)}
+        return {name for name in json.loads(metadata)["index_columns"] if isinstance(name, str)}
     except (ValueError, KeyError, TypeError):
         return set()
 
 
 def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
     """SHA-256 of the file, or of the checksums of several."""
-    sums = [storage.checksum_file(file.path) for file in _find_files(inputs)]
-    return sums[0] if len(sums) == 1 else storage.checksum_bytes("".join(sums).encode())
+    digests = [storage.checksum_file(file.path) for file in _find_files(inputs)]
+    return digests[0] if len(digests) == 1 else storage.checksum_bytes("".join(digests).encode())
 
 
 def list_inputs(inputs: AnyPath | Iterable[AnyPath]) -> list[AnyPath]:
@@ -1133,14 +1133,14 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath], text: TextFormat = UNKNOWN)
     return [replace(f, path=path, text=text) for f, path in zip(files, places, strict=True)]
 
 
-def _files_of(given: AnyPath) -> list[TableFile]:
+def _files_of(path: AnyPath) -> list[TableFile]:
     """Files of a path, folder, pattern or address, sorted by name."""
-    is_remote, options = storage.is_address(given), ""
+    is_remote, options = storage.is_address(path), ""
     if is_remote:
-        root, mark, options = str(given).partition("?")
+        root, mark, options = str(path).partition("?")
         options = mark + options
     else:
-        root = str(storage.expand_path(given))
+        root = str(storage.expand_path(path))
     parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
     base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
     names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
@@ -1173,8 +1173,8 @@ def _files_of(given: AnyPath) -> list[TableFile]:
 
 def _list_local(path: Path) -> list[str]:
     if glob.has_magic(str(path)) and not path.exists():
-        found = sorted(glob.glob(str(path), recursive=True))
-        names = [n for n in found if "**" not in str(path) or Path(n).is_file()]
+        matches = sorted(glob.glob(str(path), recursive=True))
+        names = [n for n in matches if "**" not in str(path) or Path(n).is_file()]
         return [file for name in names for file in _list_local(Path(name))]
     if not path.is_dir():
         return [str(path)]

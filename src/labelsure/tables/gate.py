@@ -70,9 +70,9 @@ class FileEstimate:
         }
 
 
-def _plain_fields(found: Estimate) -> dict[str, object]:
+def _plain_fields(estimate: Estimate) -> dict[str, object]:
     """Fields for JSON, without NaN and without the test."""
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    values = {field.name: getattr(estimate, field.name) for field in fields(estimate)}
     del values["shift"]
     return {name: value for name, value in values.items() if value == value}
 
@@ -117,38 +117,38 @@ class Gate:
         """Whether there is any condition."""
         return self.fail_below is not None or self.fail_on_shift
 
-    def failures(self, found: FileEstimate) -> list[str]:
+    def failures(self, estimate: FileEstimate) -> list[str]:
         """Conditions that an estimate does not fulfil, each with its number."""
-        return [*self._number_failures(found), *self._shift_failures(found)]
+        return [*self._number_failures(estimate), *self._shift_failures(estimate)]
 
     def all_failures(self, whole: FileEstimate, files: list[FileEstimate]) -> list[str]:
         """Failed conditions of the estimate of all rows, and failed shift tests of files."""
-        found = self.failures(whole)
-        for one in files:
-            found += [f"{one.name}: {reason}" for reason in self._shift_failures(one)]
-        return found
+        failures = self.failures(whole)
+        for file in files:
+            failures += [f"{file.name}: {reason}" for reason in self._shift_failures(file)]
+        return failures
 
-    def _number_failures(self, found: FileEstimate) -> list[str]:
+    def _number_failures(self, estimate: FileEstimate) -> list[str]:
         if self.fail_below is None:
             return []
-        best = found.usable
-        if best is None:
-            return [f"the estimate is refused ({(found.refusal or found.shift).rstrip('.')})"]
-        value = best.low if self.strict else best.mean
+        usable = estimate.usable
+        if usable is None:
+            return [f"the estimate is refused ({(estimate.refusal or estimate.shift).rstrip('.')})"]
+        value = usable.low if self.strict else usable.mean
         if value >= self.fail_below:
             return []
-        name = f"the lower end of {best.quantity}," if self.strict else best.quantity
+        name = f"the lower end of {usable.quantity}," if self.strict else usable.quantity
         shown = f"{value:.3f}" if round(value, 3) < self.fail_below else repr(value)
         return [f"{name} {shown}{',' * self.strict} is below {self.fail_below:g}"]
 
-    def _shift_failures(self, found: FileEstimate) -> list[str]:
+    def _shift_failures(self, estimate: FileEstimate) -> list[str]:
         if not self.fail_on_shift:
             return []
-        if found.plain is None:
-            return [f"the estimate is refused ({found.refusal.rstrip('.')})"]
-        test = found.plain.shift
+        if estimate.plain is None:
+            return [f"the estimate is refused ({estimate.refusal.rstrip('.')})"]
+        test = estimate.plain.shift
         if test is None:
-            return [f"not tested for shift ({found.plain.untested})"]
+            return [f"not tested for shift ({estimate.plain.untested})"]
         return (
             [f"shift detected (AUC {test.auc:.2f}, p = {test.p_value:.2g})"] if test.found else []
         )

@@ -165,7 +165,7 @@ def infer_roles(
     id_column: str | None = None,
     label_columns: Sequence[str] = (),
     left_out: Sequence[str] = (),
-    given: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
 ) -> list[ColumnRole]:
     """Role of each column of a training table.
 
@@ -176,29 +176,29 @@ def infer_roles(
     >>> [(role.name, role.role) for role in infer_roles(frame)]
     [('wind', 'number'), ('sky', 'category')]
     """
-    known = {str(name): LABEL for name in label_columns}
-    known |= dict.fromkeys(map(str, left_out), LEFT_OUT)
-    known |= {} if id_column is None else {id_column: ID}
-    for name, role in (given or {}).items():
+    role_of = {str(name): LABEL for name in label_columns}
+    role_of |= dict.fromkeys(map(str, left_out), LEFT_OUT)
+    role_of |= {} if id_column is None else {id_column: ID}
+    for name, role in (overrides or {}).items():
         if role not in (*FEATURES, LEFT_OUT):
             raise unknown_name(f"role of column {name!r}:", role, (*FEATURES, LEFT_OUT))
-        if known.setdefault(name, role) != role:
+        if role_of.setdefault(name, role) != role:
             raise InputError(
-                f"A column must have one role, {name!r} is given as {known[name]} and as {role}. "
+                f"A column must have one role, {name!r} is given as {role_of[name]} and as {role}. "
                 "Leave one out."
             )
-    unknown = next((name for name in known if name not in set(map(str, frame.columns))), None)
+    unknown = next((name for name in role_of if name not in set(map(str, frame.columns))), None)
     if unknown is not None:
         raise unknown_column(unknown, frame.columns)
     return [
-        ColumnRole.of(str(name), known[str(name)])
-        if str(name) in known
-        else _infer(str(name), column)
+        ColumnRole.of(str(name), role_of[str(name)])
+        if str(name) in role_of
+        else _infer_role(str(name), column)
         for name, column in frame.items()
     ]
 
 
-def _infer(name: str, column: Column) -> ColumnRole:
+def _infer_role(name: str, column: Column) -> ColumnRole:
     import pandas as pd
 
     read = read_texts(column)
@@ -224,7 +224,7 @@ def _infer(name: str, column: Column) -> ColumnRole:
     if reason:
         return ColumnRole(name, LEFT_OUT, reason)
     with_comma = np.array([bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts])
-    if max(with_comma.sum(), (~is_bad & ~missing).sum()) >= NEARLY * len(values):
+    if max(with_comma.sum(), (~is_bad & ~missing).sum()) >= MIN_SHARE_OF_NUMBERS * len(values):
         row = int(np.argmax(is_bad))
         warn(
             f"Column {name!r} is not used as a number: row {row} (rows count from 0) has "
@@ -242,7 +242,7 @@ def _infer(name: str, column: Column) -> ColumnRole:
     return ColumnRole.of(name, CATEGORY)
 
 
-NEARLY = 0.9
+MIN_SHARE_OF_NUMBERS = 0.9
 """Share of numbers in a column from which on other values are probably mistakes."""
 
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
@@ -260,7 +260,7 @@ def _counts_rows(numbers: Floats) -> bool:
     return long_enough and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 
 
-MOSTLY = 0.5
+MAX_SHARE_OF_UNSEEN = 0.5
 """Share of unseen values of a category above which to warn."""
 
 MAX_WORDS = 20_000
@@ -336,9 +336,9 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_, self.feature_names_in_ = len(used), np.array(used, dtype=object)
-        given = {name: read_texts(frame[name]) for name in self._names_of(CATEGORY)}
+        texts_of = {name: read_texts(frame[name]) for name in self._names_of(CATEGORY)}
         self.numeric_categories_ = [
-            name for name, read in given.items() if (read.is_number | read.missing).all()
+            name for name, read in texts_of.items() if (read.is_number | read.missing).all()
         ]
         typed = self.convert(frame)
         medians = typed[self._names_of(NUMBER)].median()
@@ -414,16 +414,17 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         if not hasattr(self, "transformer_"):
             return texts
         encoder = self.transformer_.named_transformers_["categories"]
-        known = encoder.categories_[self._names_of(CATEGORY).index(name)]
-        for own, others in (TRUTH_WORDS, TRUTH_WORDS[::-1]):
-            if {*known} <= {"", *own}:
-                spelled = dict(zip(others, own, strict=True))
-                return [spelled.get(text, text) for text in texts]
+        categories = encoder.categories_[self._names_of(CATEGORY).index(name)]
+        for known_words, other_words in (TRUTH_WORDS, TRUTH_WORDS[::-1]):
+            if {*categories} <= {"", *known_words}:
+                spelling_of = dict(zip(other_words, known_words, strict=True))
+                return [spelling_of.get(text, text) for text in texts]
         if is_numeric or not read.is_number.any():
             return texts
-        spelled = {spell_number(text): text for text in known} | {text: text for text in known}
+        spelling_of = {spell_number(text): text for text in categories}
+        spelling_of |= {text: text for text in categories}
         return [
-            spelled.get(text, text) if is_number else text
+            spelling_of.get(text, text) if is_number else text
             for text, is_number in zip(texts, read.is_number, strict=True)
         ]
 
@@ -435,19 +436,19 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         typed
             Result of `convert`.
         """
-        found = {}
+        message_of = {}
         names = self._names_of(CATEGORY)
         encoder = self.transformer_.named_transformers_.get("categories")
-        for name, known in zip(names, encoder.categories_ if names else (), strict=True):
-            seen = {"", *known}
-            unseen = [value for value in typed[name] if value not in seen]
-            if len(unseen) > MOSTLY * len(typed):
-                found[name] = (
+        for name, categories in zip(names, encoder.categories_ if names else (), strict=True):
+            known_values = {"", *categories}
+            unseen = [value for value in typed[name] if value not in known_values]
+            if len(unseen) > MAX_SHARE_OF_UNSEEN * len(typed):
+                message_of[name] = (
                     f"Column {name!r} has mostly values that training did not have, e.g. "
                     f"{str(unseen[0])!r} ({len(unseen)} of {len(typed)} rows). They count as none "
                     "of the known ones. Check how the column is written."
                 )
-        return found
+        return message_of
 
     @property
     def columns_read(self) -> list[str]:
@@ -594,11 +595,11 @@ def check_lists_labels(layout: str) -> None:
 
 def _are_answers(value: object) -> bool:
     """Whether a cell is a list of lists, of labels or of zeros and ones; some may be null."""
-    given = [answer for answer in value if answer is not None] if isinstance(value, list) else []
+    answers = [answer for answer in value if answer is not None] if isinstance(value, list) else []
     return (
-        all(isinstance(answer, list) for answer in given)
-        and not any(isinstance(label, dict) for answer in given for label in answer)
-        and bool(given)
+        all(isinstance(answer, list) for answer in answers)
+        and not any(isinstance(label, dict) for answer in answers for label in answer)
+        and bool(answers)
     )
 
 
@@ -612,22 +613,22 @@ def _names_in_cell(value: object) -> tuple[str, ...] | None:
 
 def all_listed_labels(columns: Sequence[Iterable[object]]) -> list[str]:
     """Sorted labels that cells list; cells that cannot be read are skipped."""
-    found: set[str] = set()
+    labels: set[str] = set()
     for cells in zip(*columns, strict=True):
         try:
             pairs = find_pairs(parse_cell(cells[0])) if len(cells) == 1 else pair_lists(*cells)
         except ValueError:
             continue
-        found.update(label for label, _ in pairs or [])
-    if not found:
+        labels.update(label for label, _ in pairs or [])
+    if not labels:
         raise InputError(
             "Predictions must list at least one label, they list none. Name all labels with "
             "`labels`."
         )
-    return sorted(found)
+    return sorted(labels)
 
 
-HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
+SINGLE_COLUMN_LAYOUTS = (CELLS, ANSWERS, LISTED)
 """Layouts with all predictions of a row in one column."""
 
 VOTES = "answers as zeros and ones"
@@ -712,7 +713,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
-        if self.layout in HELD_IN_COLUMN and self.column is None:
+        if self.layout in SINGLE_COLUMN_LAYOUTS and self.column is None:
             raise InputError(f"`column` must name the column of the {self.layout}, got None.")
         if self.sparse:
             check_lists_labels(self.layout)
@@ -824,7 +825,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
                 )
             return matrix
         names = self._shown_names
-        places = {name: j for j, name in enumerate(names)}
+        columns = {name: j for j, name in enumerate(names)}
 
         def read(*parts: Any) -> Any:
             pairs = (
@@ -832,7 +833,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
                 if self.layout == LISTS
                 else _pairs_of(parts[0], () if self.sparse else names)
             )
-            return _place_scores(pairs, places) if self.sparse else scores_by_name(pairs, names)
+            return _place_scores(pairs, columns) if self.sparse else scores_by_name(pairs, names)
 
         rows = self._read_rows(frame, reasons, read)
         if not self.sparse:
@@ -840,9 +841,9 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             return np.array([empty if row is None else row for row in rows]).reshape(len(rows), -1)
         cells = [row or {} for row in rows]
         data = [score for cell in cells for score in cell.values()]
-        listed = [place for cell in cells for place in cell]
+        indices = [place for cell in cells for place in cell]
         starts = np.cumsum([0, *map(len, cells)])
-        return csr_array((data, listed, starts), (len(cells), self.n_labels_))
+        return csr_array((data, indices, starts), (len(cells), self.n_labels_))
 
     def _read_rows(
         self, frame: pd.DataFrame, reasons: dict[Any, str], read: Callable[..., Any]
@@ -946,19 +947,19 @@ def _pairs_of(value: object, label_names: Sequence[str]) -> list[tuple[str, obje
     return list(zip(label_names, parsed, strict=True))
 
 
-def _place_scores(pairs: list[tuple[str, object]], places: Mapping[str, int]) -> dict[int, float]:
+def _place_scores(pairs: list[tuple[str, object]], columns: Mapping[str, int]) -> dict[int, float]:
     """Listed scores by label position. Raises ValueError."""
-    found: dict[int, float] = {}
+    score_of: dict[int, float] = {}
     for label, score in pairs:
-        if label not in places:
+        if label not in columns:
             raise ValueError(
                 f"the label {label!r} is unknown to the model; name all labels with `labels` when "
                 "the model is made"
             )
-        if places[label] in found:
+        if columns[label] in score_of:
             raise ValueError(f"the label {label!r} has two scores")
-        found[places[label]] = read_score(score, label)
-    return dict(sorted(found.items()))
+        score_of[columns[label]] = read_score(score, label)
+    return dict(sorted(score_of.items()))
 
 
 # What a model reads
@@ -1034,8 +1035,8 @@ class InputTable:
 
     def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
         """Counts of answers that are left out."""
-        is_said = isinstance(self._reader, PredictionColumns)
-        return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
+        has_answers = isinstance(self._reader, PredictionColumns)
+        return self._reader.count_odd_answers(frame) if has_answers else OddAnswers()
 
 
 class _TextColumn:

@@ -51,17 +51,17 @@ class ScoredParts(PartStore):
         "" if all are equal, None without a manifest.
         """
         try:
-            before, now = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
+            old, new = json.loads(self.get(MANIFEST)), json.loads(json.dumps(manifest))
         except (OSError, ValueError):
             return None
-        if not isinstance(before, dict) or "labelsure" not in before:
+        if not isinstance(old, dict) or "labelsure" not in old:
             return None
-        changed = next((key for key in now if before.get(key) != now[key]), None)
-        if changed != "settings" or not isinstance(before.get(changed), dict):
+        changed = next((key for key in new if old.get(key) != new[key]), None)
+        if changed != "settings" or not isinstance(old.get(changed), dict):
             return "" if changed is None else WORDS[changed]
-        were, values = before["settings"], now["settings"]
-        names = [name for name in values if values[name] != were.get(name)]
-        shown = ", ".join(f"{name} was {were.get(name)}, is {values[name]}" for name in names)
+        old, new = old["settings"], new["settings"]
+        names = [name for name in new if new[name] != old.get(name)]
+        shown = ", ".join(f"{name} was {old.get(name)}, is {new[name]}" for name in names)
         return f"{WORDS[changed]} ({shown})"
 
     @contextmanager

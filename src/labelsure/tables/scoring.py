@@ -338,8 +338,8 @@ class FrameScorer:
     def __init__(self, model: AccuracyAwareClassifier, settings: ScoreSettings) -> None:
         self.model, self.inputs = model, InputTable(model, settings.id_column)
         shows = settings.probabilities
-        shows = not self.inputs.is_sparse if shows is None else shows
-        self._settings, self._shows = settings, shows
+        self._settings = settings
+        self._shows_probabilities = not self.inputs.is_sparse if shows is None else shows
 
     def make_schema(self, rows: pd.DataFrame | None) -> pa.Schema:
         """Schema of the table for some rows, whose ids may be numbers or texts."""
@@ -371,7 +371,7 @@ class FrameScorer:
             columns += [("decided", names), ("open", names)]
         for i in range(1, 1 + check_shown(self._settings.top, model.n_labels_)):
             columns += [(f"top_{i}", names), (f"top_{i}_probability", number)]
-        if self._shows:
+        if self._shows_probabilities:
             shown = show_names(model.label_names_, model.n_labels_)
             columns += [(f"probability_{name}", number) for name in shown]
         return pa.schema(columns)
@@ -383,12 +383,14 @@ class FrameScorer:
         import pandas as pd
 
         # One labelset will do where only labels are shown: the sweep finds their probabilities.
-        fitted, k = self.model.fitted_, self._settings.top or int(self._shows)
+        fitted, k = self.model.fitted_, self._settings.top or int(self._shows_probabilities)
         predictions = fitted.predictor.predict(X)
         estimated = fitted.estimate_rows(predictions, k=k)
-        found = assess_rows(fitted, predictions, estimated, X)
-        table = found.to_frame(
-            self._settings.top, probabilities=self._shows, open_cost=self._settings.open_cost
+        assessment = assess_rows(fitted, predictions, estimated, X)
+        table = assessment.to_frame(
+            self._settings.top,
+            probabilities=self._shows_probabilities,
+            open_cost=self._settings.open_cost,
         )
         table.index = rows.index
         if self._settings.fingerprints:
@@ -445,7 +447,7 @@ def part_name(file: int, chunk: int) -> str:
     return f"part-{file:05d}-{chunk:05d}.parquet"
 
 
-Found = tuple[str, int, Any]
+PartResult = tuple[str, int, Any]
 """Name of a part, number of rows, and result."""
 
 
@@ -519,15 +521,15 @@ class FileRows:
         else:
             results = self._map_on_cluster(function, task, {**settings, "scheduler": scheduler})
         with watched_workers(), closing(results):
-            for name, n_rows, found in results:
-                yield name, found
+            for name, n_rows, result in results:
+                yield name, result
                 n_finished += n_rows
                 if progress is not None:
                     progress(n_finished, None)
         for file, state in zip(self.files, states, strict=True):
             check_unchanged(file, state)
 
-    def _map_here(self, function: Any, task: Any, settings: JsonObject) -> Generator[Found]:
+    def _map_here(self, function: Any, task: Any, settings: JsonObject) -> Generator[PartResult]:
         sent, failed = list[tuple[str, int]](), list[Exception]()
 
         def make_tasks() -> Iterator[tuple[object, ...]]:
@@ -538,34 +540,36 @@ class FileRows:
             except Exception as error:  # joblib would lose it
                 failed.append(error)
 
-        for number, found in run_tasks(run_chunk, make_tasks(), **settings):
-            yield *sent[number], found
+        for number, result in run_tasks(run_chunk, make_tasks(), **settings):
+            yield *sent[number], result
         if failed:
             raise failed[0]
 
     def _map_on_cluster(
         self, function: object, task: object, settings: JsonObject
-    ) -> Generator[Found]:
+    ) -> Generator[PartResult]:
         tasks = [
             (function, replace(self, files=[file]), number, task)
             for number, file in enumerate(self.files)
         ]
-        for number, found in run_tasks(run_file, tasks, **settings):
-            if isinstance(found, TaskFailure):
-                found = [(part_name(number, 0), 0, found)]
-            yield from found
+        for number, part_results in run_tasks(run_file, tasks, **settings):
+            if isinstance(part_results, TaskFailure):
+                part_results = [(part_name(number, 0), 0, part_results)]
+            yield from part_results
 
 
-def run_file(file: ModelFile, function: Any, rows: FileRows, number: int, task: Any) -> list[Found]:
+def run_file(
+    file: ModelFile, function: Any, rows: FileRows, number: int, task: Any
+) -> list[PartResult]:
     """Results of a function for the chunks of one file, in a worker."""
-    found = list[Found]()
+    results = list[PartResult]()
     try:
         for chunk in read_chunks(rows.files[0], rows.columns):
             name = part_name(number, chunk.number)
-            found.append((name, chunk.n_rows, run_chunk(file, function, chunk, name, *task)))
+            results.append((name, chunk.n_rows, run_chunk(file, function, chunk, name, *task)))
     except LabelsureError as error:
-        found.append((part_name(number, len(found)), 0, _failure(error)))
-    return found
+        results.append((part_name(number, len(results)), 0, _failure(error)))
+    return results
 
 
 def run_chunk(file: ModelFile, function: Callable[..., Any], *task: Any) -> Any:
@@ -587,17 +591,17 @@ def _failure(error: Exception) -> TaskFailure:
     return TaskFailure(type(error).__name__, str(error))
 
 
-def refuse_failure(found: object, files: Iterable[TableFile]) -> None:
+def refuse_failure(result: object, files: Iterable[TableFile]) -> None:
     """Raise the failure of a chunk, with the lines of bad rows."""
-    if isinstance(found, RowsError):
-        reasons = found.reasons
+    if isinstance(result, RowsError):
+        reasons = result.reasons
         for file in files:
-            if repr(file.source) == found.where:
+            if repr(file.source) == result.where:
                 first = dict([next(iter(reasons.items()))])
                 reasons = {**reasons, **name_lines(file, first)}
-        raise RowsError(reasons, found.where)
-    if isinstance(found, TaskFailure):
-        raise InputError(found.message)
+        raise RowsError(reasons, result.where)
+    if isinstance(result, TaskFailure):
+        raise InputError(result.message)
 
 
 @dataclass(frozen=True)
@@ -686,8 +690,8 @@ class BadRows:
             for row, line, values in find_rows(file, reasons):
                 plain = None if values is None else plain_records(pd.DataFrame([values]))[0]
                 reason = reasons[row].replace("{line}", str(line), 1)
-                found = {"file": file.source, "row": row, "line": line, "reason": reason}
-                lines.append(json.dumps({**found, "values": plain}, ensure_ascii=False) + "\n")
+                record = {"file": file.source, "row": row, "line": line, "reason": reason}
+                lines.append(json.dumps({**record, "values": plain}, ensure_ascii=False) + "\n")
         text = "".join(lines)
         storage.write_output(self._output.path, lambda path: path.write_text(text, "utf-8"))
         self._output.note({})
@@ -727,12 +731,12 @@ def read_rows(inputs: InputTable, chunk: Chunk, bad: dict[int, str] | None = Non
 def read_files(files: FileRows, inputs: InputTable, bad: BadRows) -> Iterator[ReadRows]:
     """Yield the usable rows of each chunk. Bad rows are set aside or raise RowsError."""
     for _, chunk in files.read():
-        own: dict[int, str] | None = {} if bad.sets_aside else None
+        reasons: dict[int, str] | None = {} if bad.sets_aside else None
         try:
-            usable = read_rows(inputs, chunk, own)
+            usable = read_rows(inputs, chunk, reasons)
         except RowsError as error:
             refuse_failure(error, files.files)
-        bad.add(chunk.file.source, (own or {}).items())
+        bad.add(chunk.file.source, (reasons or {}).items())
         if usable.X is not None:
             yield usable
 
@@ -771,9 +775,9 @@ def score_chunk(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kept = store.find(name, key)
-    if kept is not None and (sets_aside or not kept["bad"]):
-        return kept, True
+    earlier_notes = store.find(name, key)
+    if earlier_notes is not None and (sets_aside or not earlier_notes["bad"]):
+        return earlier_notes, True
     scorer, compared = FrameScorer(model, settings), None
     unseen, odd = dict[str, str](), OddAnswers()
     bad: dict[int, str] | None = {} if sets_aside else None
@@ -781,10 +785,10 @@ def score_chunk(
     schema = scorer.make_schema(usable.rows)
     table = schema.empty_table()
     if len(usable.rows):
-        frame, found = scorer.score_rows(usable)
+        frame, estimates = scorer.score_rows(usable)
         table = pa.Table.from_pandas(frame, schema, preserve_index=False)
         if model.accuracy_estimator_.can_compare:
-            compared = found.summarise(keys=usable.keys).compared
+            compared = estimates.summarise(keys=usable.keys).compared
         unseen = scorer.inputs.find_unseen(usable.X)
         odd = scorer.inputs.count_odd_answers(usable.rows)
     place = int("id" in schema.names)
@@ -912,8 +916,8 @@ def score_files(
     inputs = list_inputs(inputs)
     settings = ScoreSettings(id_column, top, probabilities, open_cost, audit is not None)
     path = str(out) if storage.is_address(out) else str(storage.expand_path(out))
-    aside = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))
-    storage.check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
+    bad_path = None if bad_rows is None else check_bad_rows(storage.expand_path(bad_rows))
+    storage.check_outputs([path, *([] if bad_path is None else [bad_path])], [model, *inputs])
     rows = FileRows.open(
         model,
         inputs,
@@ -936,12 +940,12 @@ def score_files(
             "encoding": encoding,
         },
     }
-    text: JsonObject = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
+    dialect: JsonObject = {"sep": sep, "csv_sep": csv_sep, "spreadsheet_safe": spreadsheet_safe}
     is_piped = not storage.is_address(path) and storage.is_stream(Path(path))
     suffix = _find_suffix(path, is_folder=str(out).endswith("/"), is_piped=is_piped)
     _check_text(suffix, sep, spreadsheet_safe, rows.model)
-    set_aside = None if aside is None else FinishedOutput(aside, {**manifest, "out": path})
-    finished = FinishedOutput(path, {**manifest, **text, "bad_rows": aside})
+    bad_output = None if bad_path is None else FinishedOutput(bad_path, {**manifest, "out": path})
+    finished = FinishedOutput(path, {**manifest, **dialect, "bad_rows": bad_path})
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory()) if is_piped else ""
         store = ScoredParts(f"{folder}/stream" if is_piped else path, keeps_parts=not suffix)
@@ -951,17 +955,17 @@ def score_files(
             replaced, store = store, ScoredParts(f"{store.place}.new", keeps_parts=True)
         if suffix and not is_piped:
             is_begun = store.find_change(manifest) == ""
-            noted = finished.find(overwrite=overwrite or is_begun)
-            if noted is not None:
-                return ScoreRun(**{**noted, "out": path, "n_kept": noted["n_parts"]})
+            earlier = finished.find(overwrite=overwrite or is_begun)
+            if earlier is not None:
+                return ScoreRun(**{**earlier, "out": path, "n_kept": earlier["n_parts"]})
         stack.enter_context(store.locked(manifest, overwrite=overwrite))
-        if set_aside is not None:
-            set_aside.find(overwrite=overwrite)
+        if bad_output is not None:
+            bad_output.find(overwrite=overwrite)
         key = make_key(manifest)
-        place = PartStore(store.place)  # without what only this process needs
+        part_store = PartStore(store.place)  # without what only this process needs
         results = rows.map(
             score_chunk,
-            *(place, key, settings, set_aside is not None),
+            *(part_store, key, settings, bad_output is not None),
             n_jobs=n_jobs,
             scheduler=scheduler,
             ordered=is_piped,
@@ -972,14 +976,14 @@ def score_files(
         names = _finish_parts(results, notes, kept, rows.files)
         if is_piped and audit is None:
             with storage.open_stream(Path(path)) as pipe:
-                write_tables(filter(len, map(place.read, names)), suffix, pipe, **text)
+                write_tables(filter(len, map(part_store.read, names)), suffix, pipe, **dialect)
         else:
             deque(names, maxlen=0)
         notes = dict(sorted(notes.items()))
         if not notes:
             raise DataError("The input must have at least one row, it has none.")
-        if set_aside is not None:
-            bad = BadRows(set_aside, sets_aside=True)
+        if bad_output is not None:
+            bad = BadRows(bad_output, sets_aside=True)
             for part in notes.values():
                 bad.add(part["file"], part["bad"])
             bad.write(rows.files)
@@ -987,17 +991,17 @@ def score_files(
             store.clear()
             raise DataError("The input must have at least one row that can be scored, none can.")
         audited = None if audit is None else _draw_audit(notes, audit, seed)
-        tables = _read_marked(place, notes, audited, seed)
+        tables = _read_marked(part_store, notes, audited, seed)
         if is_piped and audited is not None:  # which only all rows together say
             with storage.open_stream(Path(path)) as pipe:
-                write_tables((table for _, table in tables), suffix, pipe, **text)
+                write_tables((table for _, table in tables), suffix, pipe, **dialect)
         elif not suffix and audited is not None:
             for name, table in tables:
-                if not table.equals(place.read(name)):
-                    place.write(name, table, key, notes[name])
+                if not table.equals(part_store.read(name)):
+                    part_store.write(name, table, key, notes[name])
         elif suffix and not is_piped:
             whole = (table for _, table in tables)
-            storage.write_output(Path(path), lambda file: _write_file(whole, suffix, file, text))
+            storage.write_output(Path(path), lambda file: _write_file(whole, suffix, file, dialect))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
     compared = [_unpack(*packed) for packed in _list_noted(notes, "compared")]
@@ -1031,13 +1035,13 @@ def _finish_parts(
 ) -> Iterator[str]:
     """Collect notes and yield names of finished parts; raise the first failure at the end."""
     failed: dict[str, TaskFailure | RowsError] = {}
-    for name, found in results:
-        if isinstance(found, (TaskFailure, RowsError)):
-            failed[name] = found
-            if isinstance(found, TaskFailure):
+    for name, result in results:
+        if isinstance(result, (TaskFailure, RowsError)):
+            failed[name] = result
+            if isinstance(result, TaskFailure):
                 break  # the others would meet the same
             continue
-        notes[name], is_kept = found
+        notes[name], is_kept = result
         kept += [name] * is_kept
         yield name
     if failed:
@@ -1064,9 +1068,9 @@ def _read_marked(
             yield name, table
 
 
-def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, text: JsonObject) -> None:
+def _write_file(tables: Iterable[pa.Table], suffix: str, path: Path, dialect: JsonObject) -> None:
     with open(path, "wb") as file:
-        write_tables(tables, suffix, file, **text)
+        write_tables(tables, suffix, file, **dialect)
 
 
 def _find_suffix(path: str, *, is_folder: bool, is_piped: bool) -> str:

@@ -222,27 +222,29 @@ def train_model(
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if groups is not None and groups not in frame.columns:
         raise unknown_column(groups, frame.columns, where)
-    beside = () if groups is None else (groups,)
+    group_columns = () if groups is None else (groups,)
     choice = ColumnChoice(
-        labels or [label_column], id_column, [*split_names(drop, []), *beside], sep
+        labels or [label_column], id_column, [*split_names(drop, []), *group_columns], sep
     )
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:  # ids that are missing or there twice are refused
         read_index(frame[id_column], where, "the id")
-    Y, names = read_labels(frame[assigned.labels], sep, where, must=label_column is not None)
+    Y, names = read_labels(
+        frame[assigned.labels], sep, where, names_required=label_column is not None
+    )
     check_labels_vary(Y, names, where)
-    used = {*assigned.labels, *assigned.features, id_column}
+    used_columns = {*assigned.labels, *assigned.features, id_column}
     inferred = infer_roles(
         frame,
         id_column=id_column,
         label_columns=assigned.labels,
-        left_out=[name for name in frame.columns if name not in used],
-        given=roles,
+        left_out=[name for name in frame.columns if name not in used_columns],
+        overrides=roles,
     )
     chosen = CLASSIFIERS[classifier](random_state)
     if classifier != "forest":  # a forest predicts by them, too
-        names_of_jobs = [name for name in chosen.get_params() if name.endswith("n_jobs")]
-        chosen.set_params(**dict.fromkeys(names_of_jobs, n_jobs))
+        job_parameters = [name for name in chosen.get_params() if name.endswith("n_jobs")]
+        chosen.set_params(**dict.fromkeys(job_parameters, n_jobs))
     pipeline = Pipeline([("columns", TableColumns(inferred)), ("classifier", chosen)])
     settings = {name: value for name, value in settings.items() if (name, value) != ("cv", None)}
     model = AccuracyAwareClassifier(pipeline, n_jobs=n_jobs, random_state=random_state, **settings)
@@ -260,12 +262,12 @@ def _count_learners(classifier: str, n_labels: int, cv: Any) -> int | None:
     return n_fits * LEARNERS_PER_LABEL.get(classifier, 0) * n_labels
 
 
-def _load(table: Any, text: TextFormat, otherwise: str) -> tuple[pd.DataFrame, str]:
-    """Table and its name in messages: that of its first file, or `otherwise`."""
+def _load(table: Any, text: TextFormat, default_name: str) -> tuple[pd.DataFrame, str]:
+    """Table and its name in messages: that of its first file, or `default_name`."""
     if hasattr(table, "iloc"):
-        return table, otherwise
-    given = list_inputs(table)
-    return read_table(given, text=text), show_name(given[0])
+        return table, default_name
+    paths = list_inputs(table)
+    return read_table(paths, text=text), show_name(paths[0])
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
@@ -339,23 +341,25 @@ def calibrate_model(
         check_lists_labels(layout.name)
     else:
         _check_all_listed(table, layout, names, floor, where)
-    of_truth: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    words = names_in_answers(table[layout.column]) if kind == "votes" else ()
-    if names is None and (words or (is_sparse and layout.n_labels is None)):
-        listed = read_truth(truth_table, where_truth, sparse=True, **of_truth).truth.label_names
-        if listed is None:
+    truth_options: Any = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    answered = names_in_answers(table[layout.column]) if kind == "votes" else ()
+    if names is None and (answered or (is_sparse and layout.n_labels is None)):
+        true_names = read_truth(
+            truth_table, where_truth, sparse=True, **truth_options
+        ).truth.label_names
+        if true_names is None:
             raise InputError(
                 f"The labels of the truth in {where_truth} must have names, as those of the "
                 "predictions have, its columns are numbered. Name all labels in the order of its "
                 "columns with `labels`."
             )
         if is_sparse:
-            names = sorted({*_listed_labels(table, layout), *listed})
+            names = sorted({*_listed_labels(table, layout), *true_names})
         else:  # the truth says which labels there are
-            others = [word for word in words if word not in listed and unknown == "keep"]
-            if set(listed) <= set(truth_table.columns):
-                truth_table = truth_table.assign(**dict.fromkeys(others, 0))
-            names = [*sorted(listed), *others]
+            new_names = [word for word in answered if word not in true_names and unknown == "keep"]
+            if set(true_names) <= set(truth_table.columns):
+                truth_table = truth_table.assign(**dict.fromkeys(new_names, 0))
+            names = [*sorted(true_names), *new_names]
     true_labels = read_truth(
         truth_table,
         where_truth,
@@ -363,7 +367,7 @@ def calibrate_model(
         predicted=layout.label_names or (),
         n_labels=layout.n_labels,
         sparse=is_sparse,
-        **of_truth,
+        **truth_options,
     )
     table, label_names = true_labels.join(table, where), true_labels.truth.label_names
     Y: LabelsetsLike = true_labels.truth.labelsets

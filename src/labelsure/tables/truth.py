@@ -38,7 +38,7 @@ ROW, FILE, ID = "row", "file", "id"
 
 def shared_id(name: str | None, *columns: Iterable[object]) -> str | None:
     """The name of the id column, if all tables have it; otherwise None."""
-    return name if all(name in of for of in columns) else None
+    return name if all(name in names for names in columns) else None
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class TrueLabels:
                 f"the input has as well (name it with `id_column`), or a column {ROW!r} with "
                 "positions in the file from 0, as `labelsure score` writes it."
             )
-        places = {ROW, FILE, FINGERPRINT}.difference(model.label_names_ or ()) if by_row else ()
-        found = read_truth(
-            frame.drop(columns=[*places], errors="ignore"),
+        dropped = {ROW, FILE, FINGERPRINT}.difference(model.label_names_ or ()) if by_row else ()
+        true_labels = read_truth(
+            frame.drop(columns=[*dropped], errors="ignore"),
             where,
             labels=model.label_names_,
             n_labels=model.n_labels_,
@@ -109,16 +109,16 @@ class TrueLabels:
             sparse=inputs.is_sparse,
         )
         if sources is None:
-            return found
+            return true_labels
         files = ("",) * len(frame)
         if by_row:
             fingerprints = _read_fingerprints(frame, where)
             files = _find_files(frame, sources, where)
-            truth = replace(found.truth, index=_read_positions(frame[ROW], where))
-            found = replace(found, truth=truth, fingerprints=fingerprints)
-        if len({*zip(found.names, files, strict=True)}) < len(frame):
+            truth = replace(true_labels.truth, index=_read_positions(frame[ROW], where))
+            true_labels = replace(true_labels, truth=truth, fingerprints=fingerprints)
+        if len({*zip(true_labels.names, files, strict=True)}) < len(frame):
             raise DataError(f"The truth in {where} must name each row once, some are there twice.")
-        return replace(found, files=files)
+        return replace(true_labels, files=files)
 
     @property
     def names(self) -> pd.Index:
@@ -128,16 +128,18 @@ class TrueLabels:
 
     def find(self, names: pd.Index, source: str = "") -> tuple[Indices, Indices]:
         """(m,) positions in the truth of rows that a file has too, and (m,) in the file."""
-        own = np.flatnonzero(
+        candidates = np.flatnonzero(
             [file in ("", source) for file in self.files or [""] * len(self.names)]
         )
-        entry_of = self.names[own].get_indexer_for(names.astype(str))
+        entry_of = self.names[candidates].get_indexer_for(names.astype(str))
         places = np.flatnonzero(entry_of >= 0)
-        return own[entry_of[places]], places
+        return candidates[entry_of[places]], places
 
-    def check_fingerprints(self, entries: Indices, found: Sequence[str], source: str) -> None:
+    def check_fingerprints(
+        self, entries: Indices, fingerprints: Sequence[str], source: str
+    ) -> None:
         """Raise DataError for rows of a file whose fingerprint is not that of the labelled row."""
-        for entry, fingerprint in zip(entries, found, strict=True):
+        for entry, fingerprint in zip(entries, fingerprints, strict=True):
             if self.fingerprints and self.fingerprints[entry] != fingerprint:
                 raise DataError(
                     f"Each row of {self.where} must be the row that was drawn, but row "
@@ -205,15 +207,15 @@ def read_truth(
     if columns.empty:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
     Y: LabelsetsLike = stack_rows(columns.iloc[:, 0]) if columns.shape[1] == 1 else None
-    lists = None
+    cells = None
     if Y is None:
-        holder = columns if label_column is None else columns[[label_column]]
-        lists = read_label_cells(holder, sep, where, must=label_column is not None)
+        label_columns = columns if label_column is None else columns[[label_column]]
+        cells = read_label_cells(label_columns, sep, where, names_required=label_column is not None)
     names, title = labels if labels is not None else predicted or None, where.strip("'")
-    if lists is not None:
-        title, listed = "truth", [[str(label) for label in row] for row in lists]
+    if cells is not None:
+        title, rows = "truth", [[str(label) for label in row] for row in cells]
         if names is None and n_labels is not None:  # labels are y0, y1, ...
-            Y = [[f"y{label}" if label.isdecimal() else label for label in row] for row in listed]
+            Y = [[f"y{label}" if label.isdecimal() else label for label in row] for row in rows]
             read = read_labelsets(Y, show_names(None, n_labels), name=title, sparse=sparse)
             return TrueLabels(NamedLabelsets(read.labelsets, None, ids), id_column, where)
         if names is None and predicted is not None:
@@ -221,7 +223,7 @@ def read_truth(
                 f"The truth in {where} lists names, and the predictions have none. Name the labels "
                 "in the order of the predictions' columns with `labels`."
             )
-        Y, names = listed, names or sorted({label for row in listed for label in row})
+        Y, names = rows, names or sorted({label for row in rows for label in row})
     elif Y is None:
         is_named = not all(isinstance(name, (int, np.integer)) for name in columns)
         if labels is not None and is_named:
@@ -238,10 +240,10 @@ def read_truth(
             columns = columns[list(labels)]
         Y = read_label_columns(columns, where)
         if is_named:
-            own = tuple(str(name) for name in columns)
-            names = own if names is None else tuple(names)
+            column_names = tuple(str(name) for name in columns)
+            names = column_names if names is None else tuple(names)
             beside = "the predictions (say which with `labels`)"
-            Y = Y[:, match_labels(own, names, title, beside)]
+            Y = Y[:, match_labels(column_names, names, title, beside)]
     read = read_labelsets(Y, names, name=title, sparse=sparse)
     check_shape(read.shape, title, len(frame), n_labels)
     return TrueLabels(replace(read, index=ids), id_column, where)
@@ -249,18 +251,18 @@ def read_truth(
 
 def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tuple[str, ...]:
     """(n,) names of the input file of each row of the truth."""
-    known = list(dict.fromkeys(sources))
+    input_files = list(dict.fromkeys(sources))
     if FILE not in frame.columns:
-        if len(known) > 1:
+        if len(input_files) > 1:
             raise InputError(
                 f"The truth in {where} must have a column {FILE!r} beside {ROW!r}: the input has "
                 "several files."
             )
-        return (known[0],) * len(frame)
-    given = [str(name) for name in frame[FILE]]
-    found = {name: _find_file(name, known) for name in dict.fromkeys(given)}
-    for name, files in found.items():
-        is_shared = list(found.values()).count(files) > 1
+        return (input_files[0],) * len(frame)
+    names = [str(name) for name in frame[FILE]]
+    matches = {name: _match_files(name, input_files) for name in dict.fromkeys(names)}
+    for name, files in matches.items():
+        is_shared = list(matches.values()).count(files) > 1
         if len(files) != 1 or is_shared:
             what = "several of them" if len(files) > 1 else "none of them"
             what = f"{files[0]!r}, as another name is" if len(files) == 1 else what
@@ -268,7 +270,7 @@ def _find_files(frame: pd.DataFrame, sources: Sequence[str], where: str) -> tupl
                 f"The truth in {where} must be about files of the input, {name!r} is {what}. Write "
                 f"the column {FILE!r} as `labelsure score` does."
             )
-    return tuple(found[name][0] for name in given)
+    return tuple(matches[name][0] for name in names)
 
 
 def _read_fingerprints(frame: pd.DataFrame, where: str) -> tuple[str, ...]:
@@ -282,16 +284,16 @@ def _read_fingerprints(frame: pd.DataFrame, where: str) -> tuple[str, ...]:
     return ()
 
 
-def _find_file(name: str, sources: list[str]) -> list[str]:
+def _match_files(name: str, sources: list[str]) -> list[str]:
     """Files whose path ends in a name, else those of the same path below a renamed folder."""
-    parts = os.path.normpath(name).split("/")
+    name_parts = os.path.normpath(name).split("/")
     by_end, below = list[str](), list[str]()
     for source in sources:
-        own = source.split("/")
-        n_shared = min(len(own), len(parts))
-        if own[-n_shared:] == parts[-n_shared:]:
+        source_parts = source.split("/")
+        n_shared = min(len(source_parts), len(name_parts))
+        if source_parts[-n_shared:] == name_parts[-n_shared:]:
             by_end.append(source)
-        elif len(own) > 1 and own[1:] == parts[1:]:
+        elif len(source_parts) > 1 and source_parts[1:] == name_parts[1:]:
             below.append(source)
     return by_end or below
 
@@ -336,13 +338,13 @@ def fingerprint_rows(X: FeaturesLike, rows: Indices | None = None) -> list[str]:
 
     chosen = slice(None) if rows is None else rows
     if issparse(X):
-        some = csr_array(X)[chosen]
-        ends = some.indptr.tolist()
-        parts = [
-            some.indices[a:b].astype(np.int64).tobytes() + some.data[a:b].astype(float).tobytes()
+        csr = csr_array(X)[chosen]
+        ends = csr.indptr.tolist()
+        contents = [
+            csr.indices[a:b].astype(np.int64).tobytes() + csr.data[a:b].astype(float).tobytes()
             for a, b in pairwise(ends)
         ]
-        return [f"r{sha256(part).hexdigest()[:16]}" for part in parts]
+        return [f"r{sha256(content).hexdigest()[:16]}" for content in contents]
     frame = pd.DataFrame(X).iloc[chosen]
     columns = {
         str(place): column.astype(float) if column.dtype.kind in "biuf" else column.astype(str)

@@ -139,13 +139,13 @@ def spell_ids(column: Column) -> tuple[Column, dict[int, str]]:
     if pd.api.types.is_integer_dtype(column.dtype):
         return column, {}
     names, reasons = [], dict[int, str]()
-    for at, value in enumerate(column.tolist()):
+    for row, value in enumerate(column.tolist()):
         name = None
         try:
-            is_one = isinstance(value, CONTAINERS) or not pd.isna(value)
-            name = value if isinstance(value, str) else spell(value) if is_one else None
+            is_present = isinstance(value, CONTAINERS) or not pd.isna(value)
+            name = value if isinstance(value, str) else spell(value) if is_present else None
         except ValueError as error:
-            reasons[at] = str(error)
+            reasons[row] = str(error)
         names.append(name)
     return pd.Series(names, column.index, dtype=object, name=column.name), reasons
 
@@ -192,14 +192,14 @@ def read_texts(column: Column) -> Texts:
     values = column.to_numpy() if is_typed else column
     texts = np.full(len(column), "", dtype=object)
     is_number = np.zeros(len(column), dtype=bool)
-    for at, value in enumerate(values):
-        if not missing[at]:
+    for row, value in enumerate(values):
+        if not missing[row]:
             try:
-                texts[at] = spell(value)
+                texts[row] = spell(value)
             except ValueError as error:
-                reasons[at] = str(error)
-            is_truth = isinstance(value, (bool, np.bool_))
-            is_number[at] = isinstance(value, (Real, Decimal)) and not is_truth
+                reasons[row] = str(error)
+            is_bool = isinstance(value, (bool, np.bool_))
+            is_number[row] = isinstance(value, (Real, Decimal)) and not is_bool
     return Texts(texts, missing, is_number, reasons)
 
 
@@ -219,10 +219,10 @@ def read_numbers(column: Column) -> tuple[Floats, Mask]:
             numbers = pc.if_else(pc.equal(strings, ""), None, strings).cast(pa.float64())
             values = np.array(numbers.to_numpy(zero_copy_only=False))
             return values, np.isinf(values)
-    read = read_texts(column)
+    texts = read_texts(column)
     values = np.full(len(column), np.nan)
-    for at in np.flatnonzero(~read.missing):
-        text = read.values[at]
+    for row in np.flatnonzero(~texts.missing):
+        text = texts.values[row]
         with suppress(ValueError):  # Python reads 1_000 as a number
-            values[at] = float("x" if "_" in text else text)
-    return values, ~read.missing & ~np.isfinite(values)
+            values[row] = float("x" if "_" in text else text)
+    return values, ~texts.missing & ~np.isfinite(values)
