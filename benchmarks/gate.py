@@ -32,7 +32,8 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import labelsure as ls
 from benchmarks.batches import Data, load
-from labelsure.classifiers.recalibration import Part, fit_recalibration
+from labelsure.classifiers.recalibration._base import Part
+from labelsure.classifiers.recalibration._recalibrated_classifier import fit_recalibration
 from labelsure.model._decision_rules import Best
 
 CHOSEN_ON = ("emotions", "scene", "yeast", "simulated")

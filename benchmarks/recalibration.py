@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 from benchmarks.calibration import EVIDENCE, SETS
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration._base import Recalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.metrics.registry import check_metrics
 

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 import labelsure as ls
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration._base import Recalibration
 from labelsure.tables.inputs import infer_roles
 
 X, Y = make_problem(n_samples=200, n_labels=3)

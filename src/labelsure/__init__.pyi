@@ -20,16 +20,16 @@ from labelsure.classifiers._chain_classifiers import (
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
 from labelsure.classifiers._predicted_probabilities import ProbabilityWarning as ProbabilityWarning
-from labelsure.classifiers.recalibration import (
+from labelsure.classifiers.recalibration._constrained import (
     ConstrainedCalibration as ConstrainedCalibration,
 )
-from labelsure.classifiers.recalibration import (
+from labelsure.classifiers.recalibration._labelwise import (
     LabelwiseCalibration as LabelwiseCalibration,
 )
-from labelsure.classifiers.recalibration import (
+from labelsure.classifiers.recalibration._recalibrated_classifier import (
     RecalibratedClassifier as RecalibratedClassifier,
 )
-from labelsure.classifiers.recalibration import (
+from labelsure.classifiers.recalibration._temperature import (
     TemperatureScaling as TemperatureScaling,
 )
 from labelsure.decisions._rules import decide as decide

@@ -229,7 +229,7 @@ def test_every_kind_gives_valid_labelsets_alone(kind):
 
 
 def cross_parts(found, dist, Y):
-    from labelsure.classifiers.recalibration import Part
+    from labelsure.classifiers.recalibration._base import Part
 
     parts = [Part(dist[:20], Y[:20]), Part(dist[20:], Y[20:])]
     return [

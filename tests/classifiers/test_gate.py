@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
-from labelsure.classifiers import recalibration as gate
+from labelsure.classifiers.recalibration._base import Part, mean_interval
+from labelsure.classifiers.recalibration._recalibrated_classifier import fit_recalibration
 
 KINDS = (ls.TemperatureScaling, ls.LabelwiseCalibration)
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -58,7 +59,7 @@ def test_given_and_chosen_recalibrations_pass_the_same_gate(kind):
         given = kind().fit(dist, Y)
         assert given.is_kept_ is bool(given.gain_low_ > 0)
         if kind is ls.LabelwiseCalibration:
-            chosen = gate.fit_recalibration("auto", [dist], [Y])
+            chosen = fit_recalibration("auto", [dist], [Y])
             assert (type(chosen), chosen.is_kept_) == (kind, given.is_kept_)
         error = (given.gain_ - given.gain_low_) / t.ppf(0.975, 59)
         decided.add((given.is_kept_, bool(given.gain_ > error)))
@@ -218,9 +219,9 @@ def test_weights_are_repeated_instances(kind):
     uniforms = np.where(rng.random((60, 1)) < 0.4, rng.random((60, 1)), rng.random((60, 3)))
     truth = (uniforms < p**2).astype(np.int8)
     rows = np.repeat(np.arange(60), weights)
-    repeated = kind._fit_parameters([gate.Part(ls.IndependentLabels(p[rows]), truth[rows])])
+    repeated = kind._fit_parameters([Part(ls.IndependentLabels(p[rows]), truth[rows])])
     used = weights > 0
-    part = gate.Part(ls.IndependentLabels(p[used]), truth[used], weights[used].astype(float))
+    part = Part(ls.IndependentLabels(p[used]), truth[used], weights[used].astype(float))
     found, expected = (
         kind._apply(part.dist, learned).probabilities()
         for learned in (kind._fit_parameters([part]), repeated)
@@ -233,10 +234,10 @@ def test_weights_are_repeated_instances(kind):
 def test_the_gain_of_weighted_instances():
     rng = np.random.default_rng(12)
     values, weights = rng.normal(size=50), rng.uniform(0.5, 2, 50)
-    mean, low, high = gate.mean_interval(values, weights)
+    mean, low, high = mean_interval(values, weights)
     assert mean == pytest.approx(sum(values * weights) / sum(weights))
     assert high - mean == pytest.approx(mean - low)
-    assert_allclose(gate.mean_interval(values, np.full(50, 3.0)), gate.mean_interval(values))
+    assert_allclose(mean_interval(values, np.full(50, 3.0)), mean_interval(values))
     spread = sum((w * (v - mean)) ** 2 for v, w in zip(values, weights, strict=True))
     error = (50 / 49 * spread) ** 0.5 / sum(weights)
     assert (high - mean) / error == pytest.approx(t.ppf(0.975, 49))

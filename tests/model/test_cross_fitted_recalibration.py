@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import labelsure as ls
-from labelsure.classifiers.recalibration import Part
+from labelsure.classifiers.recalibration._base import Part
 from labelsure.model._calibration import CalibrationRows, cross_recalibrate
 
 N_LABELS, N_ROWS, N_NEW = 120, 100, 2000

@@ -14,14 +14,12 @@ from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
-from labelsure.classifiers.recalibration import (
-    ChainDependence,
-    ConstrainedCalibration,
-    LabelwiseCalibration,
-    RecalibratedClassifier,
-    TemperatureScaling,
-    VoteSmoothing,
-)
+from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
+from labelsure.classifiers.recalibration._dependence import ChainDependence
+from labelsure.classifiers.recalibration._labelwise import LabelwiseCalibration
+from labelsure.classifiers.recalibration._recalibrated_classifier import RecalibratedClassifier
+from labelsure.classifiers.recalibration._temperature import TemperatureScaling
+from labelsure.classifiers.recalibration._votes import VoteSmoothing
 
 __all__ = [
     "BinaryRelevance",

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from labelsure._runtime.typing import FeaturesLike, Floats, Indices, Labelsets
 from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
-from labelsure.classifiers.recalibration import mean_interval
+from labelsure.classifiers.recalibration._base import mean_interval
 from labelsure.errors import warn
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.label_names import show_names

@@ -32,8 +32,8 @@ from labelsure._runtime.typing import (
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
 from labelsure.classifiers._predictor import weighted_mean
-from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
-from labelsure.classifiers.recalibration._base import RecalibrationLike
+from labelsure.classifiers.recalibration._base import Recalibration, RecalibrationLike
+from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.constraints import LabelConstraints

@@ -19,13 +19,11 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import CvLike, Estimator, Floats, Indices, Labelsets, Mask
 from labelsure.classifiers._inner_models import innermost, is_prefit
-from labelsure.classifiers.recalibration import (
-    Part,
+from labelsure.classifiers.recalibration._base import Part, Recalibration, RecalibrationLike
+from labelsure.classifiers.recalibration._recalibrated_classifier import (
     RecalibratedClassifier,
-    Recalibration,
     fit_recalibration,
 )
-from labelsure.classifiers.recalibration._base import RecalibrationLike
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.errors import LabelsureError, warn
 from labelsure.estimation._accuracy_model import LabelsetFrequencies

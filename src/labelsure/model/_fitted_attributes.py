@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Estimator, LabelNames
 from labelsure.classifiers._predictor import Classes, LabelsetPredictor
-from labelsure.classifiers.recalibration import Recalibration
+from labelsure.classifiers.recalibration._base import Recalibration
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.guarantees._labelset_region import LabelsetRegion

@@ -22,7 +22,8 @@ from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
-from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
+from labelsure.classifiers.recalibration._base import Recalibration
+from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels

@@ -37,8 +37,8 @@ from labelsure.classifiers._inner_models import (
     shape_for_estimator,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier, index_of_batch
-from labelsure.classifiers.recalibration import ConstrainedCalibration, Recalibration
-from labelsure.classifiers.recalibration._base import RecalibrationLike
+from labelsure.classifiers.recalibration._base import Recalibration, RecalibrationLike
+from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions.constraints import LabelConstraints
 from labelsure.errors import InputError, unknown_name

@@ -23,7 +23,7 @@ from labelsure.classifiers._chain_classifiers import (
 )
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers.recalibration import RecalibratedClassifier
+from labelsure.classifiers.recalibration._recalibrated_classifier import RecalibratedClassifier
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.answers import LABELS, SCORES, UNKNOWN, names_in_answers
 from labelsure.labelsets.names import list_some
