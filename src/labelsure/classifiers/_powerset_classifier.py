@@ -99,35 +99,33 @@ class LabelPowerset(LabelsetClassifier):
     ) -> None:
         share = None if self.share is None else read_number(self.share, "share", 0, 1, ends="(]")
         seed = int(make_random_state(self.random_state).randint(MAX_SEED))
-        self.labelsets_, self.estimator_ = _fit_classes(learner, X, Y, sample_weight, seed)
-        self.floor_ = _floor(Y, sample_weight)
+        self.labelsets_, self.estimator_, self.floor_ = _fit_classes(
+            learner, X, Y, sample_weight, seed
+        )
         if share is None:
             share = _choose_share(learner, X, Y, sample_weight, seed, self.n_jobs)
         self.share_ = share
 
     def _distribution_of_checked(self, X: Features) -> SmoothedTable:
-        table, rest = _predict(self.estimator_, self.labelsets_, self.floor_, X, self.label_names_)
-        return SmoothedTable(table, rest, self.share_)
+        fitted = self.labelsets_, self.estimator_, self.floor_
+        return SmoothedTable(*_predict(*fitted, X, self.label_names_), self.share_)
 
 
 def _fit_classes(
     learner: Estimator, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
-) -> tuple[Labelsets, Estimator]:
-    """Labelsets that occur, and a learner whose classes they are."""
+) -> tuple[Labelsets, Estimator, float]:
+    """Labelsets that occur, a learner whose classes they are, and the floor of the marginals."""
+    floor = 1 / ((len(Y) if sample_weight is None else float(sample_weight.sum())) + 2)
     _, first, classes = np.unique(code_keys(Y), return_index=True, return_inverse=True)
     if len(first) == 1:
         prior = DummyClassifier(strategy="prior")
-        return Y[first], prior.fit(np.zeros((1, X.shape[1])), [0])
-    return Y[first], fit_clone(learner, X, classes.ravel(), sample_weight, seed)
-
-
-def _floor(Y: Labelsets, sample_weight: Floats | None) -> float:
-    return 1 / ((len(Y) if sample_weight is None else float(sample_weight.sum())) + 2)
+        return Y[first], prior.fit(np.zeros((1, X.shape[1])), [0]), floor
+    return Y[first], fit_clone(learner, X, classes.ravel(), sample_weight, seed), floor
 
 
 def _predict(
-    learner: Estimator,
     labelsets: Labelsets,
+    learner: Estimator,
     floor: float,
     X: Features,
     label_names: LabelNames = None,
@@ -139,8 +137,8 @@ def _predict(
     rows = np.tile(labelsets, (len(shares), 1))
     seen = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
     marginals = (shares @ labelsets).clip(floor, 1 - floor)
-    rest = IndependentLabels(marginals, label_names)
-    return LabelsetTable.from_weighted(seen, label_names), rest
+    independent = IndependentLabels(marginals, label_names)
+    return LabelsetTable.from_weighted(seen, label_names), independent
 
 
 def _choose_share(
@@ -156,11 +154,10 @@ def _choose_share(
         return 1 / (len(Y) + 1)
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(Y))
     with one_blas_thread():
-        found = Parallel(n_jobs=count_workers(n_jobs, N_FOLDS))(
+        likelihoods = Parallel(n_jobs=count_workers(n_jobs, N_FOLDS))(
             delayed(_judge_fold)(learner, X, Y, sample_weight, seed, *fold) for fold in folds
         )
-    by_class, by_rest, weights = (np.concatenate(part) for part in zip(*found, strict=True))
-    return best_share(by_class, by_rest, weights)
+    return best_share(*(np.concatenate(column) for column in zip(*likelihoods, strict=True)))
 
 
 def _judge_fold(
@@ -174,14 +171,13 @@ def _judge_fold(
 ) -> tuple[Floats, Floats, Floats]:
     """Held-out probabilities by the classes and by independent labels, and weights, each (m,)."""
     weights = None if sample_weight is None else sample_weight[train]
-    labelsets, fitted = _fit_classes(learner, X[train], Y[train], weights, seed)
-    parts = _predict(fitted, labelsets, _floor(Y[train], weights), X[others])
-    by_class, by_rest = (np.exp(part.log_prob(Y[others])) for part in parts)
-    counted = np.ones(len(others)) if sample_weight is None else sample_weight[others]
-    return by_class, by_rest, counted
+    components = _predict(*_fit_classes(learner, X[train], Y[train], weights, seed), X[others])
+    by_class, independent = (np.exp(dist._log_prob(Y[others])) for dist in components)
+    held_out = np.ones(len(others)) if sample_weight is None else sample_weight[others]
+    return by_class, independent, held_out
 
 
-def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:
+def best_share(by_class: Floats, independent: Floats, weights: Floats) -> float:
     """Share of the second component with the highest likelihood of the mixture.
 
     Examples
@@ -193,7 +189,7 @@ def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:
 
     def loss(log_share: float) -> float:
         share = np.exp(log_share)
-        return float(-(weights * log((1 - share) * by_class + share * by_rest)).sum())
+        return float(-(weights * log((1 - share) * by_class + share * independent)).sum())
 
     found = minimize_scalar(loss, bounds=(np.log(LEAST_SHARE), 0.0), method="bounded")
     return float(np.exp(found.x))

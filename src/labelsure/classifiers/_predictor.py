@@ -104,10 +104,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         -------
         numpy.ndarray of shape (n, L), or (n,) where y was a vector in `fit`
         """
-        decisions = self._decide(self.predict_distribution(X))
-        if isinstance(self.classes_, list):
-            return decisions.astype(self.classes_[0].dtype)
-        return self.classes_[decisions[:, 0]]
+        return to_classes(self._decide(self.predict_distribution(X)), self.classes_)
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
         """Marginals of the distribution, P(y_j = 1).
@@ -331,6 +328,13 @@ def align_truth(
     check_shape(rows.shape, name, len(dist), 1)
     order = align_rows(index_of(y), dist.index, name=name, beside="X")
     return rows if order is None else rows[order]
+
+
+def to_classes(labelsets: Labelsets, classes: Classes) -> Array:
+    """Labelsets in the form of y: (n, L) of its type, or (n,) classes."""
+    if isinstance(classes, list):
+        return labelsets.astype(classes[0].dtype)
+    return classes[labelsets[:, 0]]
 
 
 def read_classes(y: LabelsetsLike, classes: NDArray[np.generic], name: str) -> Labelsets:

@@ -31,7 +31,7 @@ from labelsure._runtime.typing import (
 )
 from labelsure.classifiers._chain_classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._predicted_probabilities import ProbabilityWarning
-from labelsure.classifiers._predictor import weighted_mean
+from labelsure.classifiers._predictor import align_truth, to_classes, weighted_mean
 from labelsure.classifiers.recalibration._base import Recalibration, RecalibrationLike
 from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.distributions._base import LabelsetDistribution
@@ -368,7 +368,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             many labels.
         """
         labelsets = self._predict(X).labelsets
-        return self.fitted_.predictor.labels.to_classes(labelsets)
+        return to_classes(labelsets, self.fitted_.predictor.labels.classes)
 
     @_shows_progress
     def predict_accuracy(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Floats:
@@ -747,7 +747,8 @@ class AccuracyAwareClassifier(FittedAttributes):
             return make_model_report(model, [], title)
         shown = choose_columns(as_batch(X), show)
         found = self._predict(X, Y_pred)
-        truth = None if Y is None else model.predictor.labels.align_truth(Y, found.dist, "Y")
+        classes = model.predictor.labels.classes
+        truth = None if Y is None else align_truth(classes, Y, found.dist, "Y")
         return make_model_report(model, [PageBatch(found, truth, shown)], title, open_cost)
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
@@ -769,7 +770,7 @@ class AccuracyAwareClassifier(FittedAttributes):
             In [0, 1].
         """
         found = self._predict(X)
-        truth = self.fitted_.predictor.labels.align_truth(y, found.dist, "y")
+        truth = align_truth(self.fitted_.predictor.labels.classes, y, found.dist)
         values = accuracy(truth, found.labelsets, self.metric, empty=self.empty)
         return weighted_mean(values, sample_weight, found.dist)
 

@@ -21,7 +21,7 @@ from labelsure._runtime.typing import (
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._inner_models import innermost, known_label_names
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._predictor import Classes, Targets, align_truth, order_like, read_classes
+from labelsure.classifiers._predictor import Classes, Targets, order_like, read_classes
 from labelsure.classifiers.recalibration._base import Recalibration
 from labelsure.classifiers.recalibration._constrained import ConstrainedCalibration
 from labelsure.distributions._base import LabelsetDistribution
@@ -72,16 +72,6 @@ class Labels(CompactState):
         """Labels with the names that a fitted model has: those of a DataFrame X may reach it."""
         known = known_label_names(estimator) if isinstance(self.classes, list) else None
         return self if known is None else replace(self, names=known)
-
-    def to_classes(self, labelsets: Labelsets) -> NDArray[np.generic]:
-        """Labelsets in the form of y: (n, L) of its type, or (n,) classes."""
-        if isinstance(self.classes, list):
-            return labelsets.astype(self.classes[0].dtype)
-        return self.classes[labelsets[:, 0]]
-
-    def align_truth(self, y: LabelsetsLike, dist: LabelsetDistribution, name: str) -> Labelsets:
-        """True labelsets, (n, L), in the order of the distribution."""
-        return align_truth(self.classes, y, dist, name)
 
     def read(self, y: LabelsetsLike, name: str, index: pd.Index | None = None) -> LabelsetsLike:
         """Truth of some rows in a form that distributions align: a vector as labelsets."""

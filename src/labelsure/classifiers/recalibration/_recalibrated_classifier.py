@@ -178,7 +178,7 @@ class RecalibratedClassifier(LabelsetPredictor):
             (n,) weights of the instances, for the model and the recalibration. A weight of 0 is as
             if the instance was not there.
         """
-        model = self._model()
+        model = self._wrapped_estimator()
         self._check_parameters(model)
         index, settled = index_of_batch(X, y), is_prefit(model)
         X, truth = read_instances(X, y, model)
@@ -238,19 +238,16 @@ class RecalibratedClassifier(LabelsetPredictor):
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
-    def _model(self) -> Estimator:
+    def _wrapped_estimator(self) -> Estimator:
         """Model to fit; a learner for one label is put into binary relevance."""
         if self.estimator is None or _is_for_one_label(self.estimator):
             return BinaryRelevance(self.estimator, random_state=self.random_state)
         return self.estimator
 
-    def _wrapped_estimator(self) -> Estimator:
-        return self._model()
-
     def _fit_model(
         self, X: FeaturesLike, y: LabelsetsLike, weights: Floats | None, rows: Indices
     ) -> Estimator:
-        model = clone(self._model())  # a frozen one stays as it is
+        model = clone(self._wrapped_estimator())  # a frozen one stays as it is
         X, y = take_rows(X, rows), take_rows(y, rows)
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights[rows]}
