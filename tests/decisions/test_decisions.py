@@ -312,6 +312,7 @@ def test_what_a_support_says_is_true(budget):
 def test_decisions_by_a_support_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     dist, _ = few_seen()
     whole = [ls.decide(dist, metric) for metric in oracles.METRICS]
+    monkeypatch.setattr(_limits, "SEEN_LABELSETS_BYTES", 1200)
     monkeypatch.setattr(_limits, "DECISION_BYTES", 600)
     assert len(list(dist._best(EXACT, 1.0))) == 4
     for metric, at_once in zip(oracles.METRICS, whole, strict=True):
