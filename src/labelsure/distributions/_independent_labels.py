@@ -32,7 +32,7 @@ from labelsure.distributions._answers import (
     each_guess,
 )
 from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Rest
+from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, UnlistedLabels
 from labelsure.distributions._probabilities import (
     as_floats,
     check_unit_interval,
@@ -250,11 +250,11 @@ class IndependentLabels(Independent):
 
     @property
     def listed(self) -> ListedLabels:
-        """All labels, without a rest."""
+        """All labels as listed ones."""
         starts = np.arange(len(self) + 1) * self.n_labels
-        rest = Rest(np.zeros(len(self), dtype=np.int64))
+        unlisted = UnlistedLabels(np.zeros(len(self), dtype=np.int64))
         logits = None if self._logits is None else self._logits.ravel()
-        return ListedLabels(self._p.reshape(-1), starts, rest, logits)
+        return ListedLabels(self._p.reshape(-1), starts, unlisted, logits)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
         return is_chosen.reshape(self._p.shape).astype(np.int8)

@@ -1,9 +1,8 @@
-"""Closed forms of independent labels, from the listed labels of each instance and a rest.
+"""Closed forms of independent labels, listed and unlisted.
 
-The rest are the labels that are not listed. They all have the same small probability, so the number
-of ones among them is binomial. Dense marginals list all labels and have no rest. Costs grow with
-the listed labels only, also with a million labels. Formulas: `docs/understand/mathematics.md`,
-"Independent labels".
+Unlisted labels all have the same small probability, so the number of them that are true is
+binomial. Dense marginals list all labels. Costs grow with the listed labels only, also with a
+million labels. Formulas: `docs/understand/mathematics.md`, "Independent labels".
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from labelsure.labelsets.weighted import sum_by_row
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, Metric
 
 NEGLIGIBLE = 1e-19
-"""Numbers of ones in a rest with a smaller probability, relative to the likeliest, are left out:
-their sum is below the rounding error of any result."""
+"""Counts of true unlisted labels with a smaller probability, relative to the most probable count,
+are left out: their sum is below the rounding error of any result."""
 
 _EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: kernels.expected_jaccard_rows,
@@ -46,7 +45,7 @@ the labels count for the degree of its integrand."""
 
 
 @dataclass(frozen=True)
-class Rest:
+class UnlistedLabels:
     """Unlisted labels of each instance, all with the same probability.
 
     Parameters
@@ -68,41 +67,41 @@ class Rest:
         """Distinct sizes, and the index of each instance's own."""
         if self.floor == 0:  # nothing to count, whatever the size
             return np.zeros(1, dtype=np.int64), np.zeros(len(self.sizes), dtype=np.int64)
-        sizes, which = np.unique(self.sizes, return_inverse=True)
-        return sizes, which.astype(np.int64)
+        sizes, row_of = np.unique(self.sizes, return_inverse=True)
+        return sizes, row_of.astype(np.int64)
 
     @cached_property
     def counts(self) -> tuple[Integers, Integers, Floats]:
-        """Rest of each instance; of each rest the first number of ones, and P(number)."""
-        sizes, which = self.distinct
-        found = [_count_binomial(int(size), self.floor) for size in sizes]
-        probabilities = np.zeros((len(found), max((len(p) for _, p in found), default=1)))
-        for row, (_, p) in zip(probabilities, found, strict=True):
-            row[: len(p)] = p
-        return which, np.array([first for first, _ in found], dtype=np.int64), probabilities
+        """Row of each instance; first count and P(count) from there on, a row per distinct size."""
+        sizes, row_of = self.distinct
+        rows = [_binomial_pmf(int(size), self.floor) for size in sizes]
+        pmfs = np.zeros((len(rows), max((len(pmf) for _, pmf in rows), default=1)))
+        for row, (_, pmf) in zip(pmfs, rows, strict=True):
+            row[: len(pmf)] = pmf
+        return row_of, np.array([first for first, _ in rows], dtype=np.int64), pmfs
 
     @property
     def most(self) -> int:
-        """The largest number of ones that is not negligible."""
-        _, firsts, probabilities = self.counts
-        return int(firsts.max(initial=0)) + probabilities.shape[1] - 1
+        """Largest count of true unlisted labels that is not negligible."""
+        _, first_counts, pmfs = self.counts
+        return int(first_counts.max(initial=0)) + pmfs.shape[1] - 1
 
     def factors(self, nodes: Floats) -> tuple[Integers, Floats, Floats]:
-        """Rest of each instance, and E[t**ones] of each rest at nodes t, and at 0."""
-        sizes, which = self.distinct
+        """Row of each instance; E[t**count] at nodes t and at 0, a row per distinct size."""
+        sizes, row_of = self.distinct
         logs = np.log1p(-self.floor * np.append(1 - nodes, 1.0))
         values = np.exp(sizes[:, np.newaxis] * logs)
-        return which, values[:, :-1], values[:, -1]
+        return row_of, values[:, :-1], values[:, -1]
 
-    def take(self, rows: Rows) -> Rest:
-        """The rests of some instances."""
+    def take(self, rows: Rows) -> UnlistedLabels:
+        """Unlisted labels of some instances."""
         return replace(self, sizes=self.sizes[rows])
 
 
-def _count_binomial(size: int, floor: float) -> tuple[int, Floats]:
-    """Binomial probabilities, from the first number of ones that is not negligible.
+def _binomial_pmf(size: int, floor: float) -> tuple[int, Floats]:
+    """First count that is not negligible, and the binomial probabilities from there on.
 
-    From the likeliest number on, each probability follows from its neighbour: no factorials, whose
+    From the mode on, each probability follows from its neighbour: no factorials, whose
     logarithms would lose half of the digits. `scipy.special` has the distribution function alone,
     whose differences are off by 1e-9 for a million labels.
     """
@@ -125,12 +124,11 @@ class TopFlips:
     Parameters
     ----------
     flipped
-        (n, k, m) labels, -1 behind the last one of a labelset.
+        (n, k, m) labels, padded with -1.
     logs
         (n, k) log-probabilities.
     n_found
-        (n,) number of labelsets with a positive probability, at most k. Those of rank `n_found` and
-        beyond have none.
+        (n,) number of labelsets with a positive probability, at most k.
     """
 
     flipped: Integers
@@ -140,31 +138,31 @@ class TopFlips:
 
 @dataclass(frozen=True)
 class ListedLabels:
-    """The marginals of listed labels, row after row, and the rest beside them.
+    """Marginals of listed labels, row after row, and the unlisted labels of each row.
 
     Parameters
     ----------
     marginals
-        Those of all rows, one after the other.
+        Concatenated marginals of all rows.
     starts
         (n + 1,) where each row starts, and where the last one ends.
-    rest
-        Labels that are not listed.
+    unlisted
+        The other labels of each row.
     logits
-        Those of the marginals where these were made of logits; None where they were not.
+        Logits of the marginals where these came from logits, else None.
     labels
         Index of each listed label, ascending within a row; None where all labels are listed.
 
     Examples
     --------
-    >>> listed = ListedLabels(np.array([0.9, 0.2]), np.array([0, 2]), Rest(np.array([0])))
+    >>> listed = ListedLabels(np.array([0.9, 0.2]), np.array([0, 2]), UnlistedLabels(np.array([0])))
     >>> listed.expected(JACCARD, np.array([1, 0]), 1.0, 2)
     array([0.81])
     """
 
     marginals: NDArray[np.floating]
     starts: Indices
-    rest: Rest
+    unlisted: UnlistedLabels
     logits: Floats | None = None
     labels: Integers | None = None
 
@@ -173,7 +171,7 @@ class ListedLabels:
 
     @property
     def lengths(self) -> Indices:
-        """How many labels are listed of each instance, (n,)."""
+        """Number of listed labels of each instance, (n,)."""
         return np.diff(self.starts)
 
     def match(self, Y: csr_array) -> tuple[ListedLabels, NDArray[np.int8]]:
@@ -190,12 +188,12 @@ class ListedLabels:
         marks[places + n_before[:-1]] = 1
         if not n_before[-1]:
             return self, marks
-        at, n_inserted, rest = places[is_new], n_before[Y.indptr], self.rest
+        at, n_inserted, unlisted = places[is_new], n_before[Y.indptr], self.unlisted
         widened = ListedLabels(
-            np.insert(self.marginals, at, rest.floor),
+            np.insert(self.marginals, at, unlisted.floor),
             self.starts + n_inserted,
-            replace(rest, sizes=rest.sizes - np.diff(n_inserted)),
-            None if self.logits is None else np.insert(self.logits, at, rest.floor_logit),
+            replace(unlisted, sizes=unlisted.sizes - np.diff(n_inserted)),
+            None if self.logits is None else np.insert(self.logits, at, unlisted.floor_logit),
         )
         return widened, marks
 
@@ -208,15 +206,15 @@ class ListedLabels:
 
     def log_prob(self, marks: NDArray[np.int8]) -> Floats:
         """Log-probability of labelsets that have the marked labels, (n,)."""
-        of_rest = self.rest.sizes * np.log1p(-self.rest.floor)
-        return sum_by_row(self.log_values(marks), self.starts) + of_rest
+        of_unlisted = self.unlisted.sizes * np.log1p(-self.unlisted.floor)
+        return sum_by_row(self.log_values(marks), self.starts) + of_unlisted
 
     def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Logs of the two largest probabilities, entropy, log collision: (n,) each."""
         values = np.empty((len(self), 4))
         for_rows(independent_profile_rows, len(self), self.marginals, self.starts, into=[values])
         log_top, flip_odds, entropy, log_collision = values.T.copy()
-        f, m = self.rest.floor, self.rest.sizes
+        f, m = self.unlisted.floor, self.unlisted.sizes
         if f > 0:
             log_top += m * np.log1p(-f)
             flip_odds[m > 0] = np.maximum(flip_odds[m > 0], f / (1 - f))
@@ -224,7 +222,7 @@ class ListedLabels:
             log_collision += m * np.log1p(-2 * f * (1 - f))
         log_flip = log(flip_odds)
         if self.logits is not None:
-            log_flip = np.where(m > 0, self.rest.floor_logit, -np.inf)
+            log_flip = np.where(m > 0, self.unlisted.floor_logit, -np.inf)
             instance = np.repeat(np.arange(len(self)), self.lengths)
             np.maximum.at(log_flip, instance, -np.abs(self.logits))
         return log_top, log_top + log_flip, entropy, log_collision
@@ -235,14 +233,14 @@ class ListedLabels:
         """Expectation of a function of (tp, fp, fn, tn), (n,)."""
         expected = np.empty(len(self))
         if metric in _EXPECTED_ROWS:
-            rows = self.marginals, predicted, self.starts, self.rest.counts
+            rows = self.marginals, predicted, self.starts, self.unlisted.counts
             for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
             return expected
         n_predicted = sum_by_row(predicted, self.starts).astype(np.int64)
         if metric == HAMMING:  # right are those predicted and true, and those neither
             hits = sum_by_row(self.marginals * predicted, self.starts)
             return (n_labels - n_predicted - self.n_true + 2 * hits) / n_labels
-        most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
+        most = min(n_labels, int(self.lengths.max(initial=0)) + self.unlisted.most)
         for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
             part, chosen = self._cut(some, predicted)
             hits, misses = part.count_hits(chosen, most)
@@ -251,14 +249,14 @@ class ListedLabels:
                 own = sizes == k
                 values = metric.table(n_labels, k, empty=empty, n_missed=most)
                 by_misses = hits[own, : values.shape[0]] @ values
-                worth = (by_misses * misses[own, : values.shape[1]]).sum(axis=1)
-                expected[some][own] = worth
+                means = (by_misses * misses[own, : values.shape[1]]).sum(axis=1)
+                expected[some][own] = means
         return expected
 
     def count_hits(self, predicted: NDArray[np.int8], most: int) -> tuple[Floats, Floats]:
         """P(number of true positives) and P(number of false negatives), (n, most + 1) each."""
         hits, misses = (np.empty((len(self), most + 1)) for _ in range(2))
-        rows = self.marginals, predicted, self.starts, self.rest.counts
+        rows = self.marginals, predicted, self.starts, self.unlisted.counts
         for_rows(kernels.count_rows, len(self), *rows, into=[hits, misses])
         return hits, misses
 
@@ -268,13 +266,13 @@ class ListedLabels:
         """Some rows that follow each other, with the marks of their predicted labels."""
         starts = self.starts[rows.start : rows.stop + 1]
         own = slice(int(starts[0]), int(starts[-1]))
-        part = ListedLabels(self.marginals[own], starts - starts[0], self.rest.take(rows))
+        part = ListedLabels(self.marginals[own], starts - starts[0], self.unlisted.take(rows))
         return part, predicted[own]
 
     @property
     def n_true(self) -> Floats:
-        """The mean number of true labels, (n,)."""
-        return sum_by_row(self.marginals, self.starts) + self.rest.sizes * self.rest.floor
+        """Expected number of true labels, (n,)."""
+        return sum_by_row(self.marginals, self.starts) + self.unlisted.sizes * self.unlisted.floor
 
     @property
     def is_likely(self) -> Mask:
@@ -301,27 +299,28 @@ class ListedLabels:
             nothing.astype(np.int64) if self.labels is None else self.labels.astype(np.int64),
             self.starts,
         )
-        rest = self.rest.floor, self.rest.floor_logit
+        unlisted = self.unlisted.floor, self.unlisted.floor_logit
         outputs = [found.flipped, found.logs, found.n_found]
-        for_rows(top_rows, len(self), rows, rest, n_labels, into=outputs)
+        for_rows(top_rows, len(self), rows, unlisted, n_labels, into=outputs)
         return found
 
     def choose(self, metric: Metric, empty: float) -> tuple[Mask, Floats]:
         """Listed labels to predict for the highest expected accuracy, and gaps, (n,).
 
-        It is best to predict the most probable labels, as many as are worth most. Those of the
-        rest are never predicted: the gap bounds their gain, (n,).
+        The optimum is a number of the most probable labels. Unlisted labels are never predicted:
+        the gap bounds their gain.
         """
         chosen = np.zeros(len(self.marginals), dtype=bool)
-        worth = np.empty(len(self))
+        best_values = np.empty(len(self))
         for rows, width in self._rows_by_width():
             for some in cut_rows(len(rows), 40 * width, _limits.DECISION_BYTES):
                 own = rows[some]
-                places, found = self._choose_rows(own, width, metric, empty)
+                places, values = self._choose_rows(own, width, metric, empty)
                 chosen[places] = True
-                worth[own] = found
-        gaps = np.zeros(len(self))
-        return chosen, _GAPS[metric](worth, self.n_true, self.rest) if self.rest.floor > 0 else gaps
+                best_values[own] = values
+        if self.unlisted.floor == 0:
+            return chosen, np.zeros(len(self))
+        return chosen, _GAPS[metric](best_values, self.n_true, self.unlisted)
 
     def _rows_by_width(self) -> list[tuple[Indices, int]]:
         """Bucket rows by length, to limit padding."""
@@ -342,13 +341,13 @@ class ListedLabels:
         p[is_listed] = self.marginals[places[is_listed]]
         order = np.argsort(-np.round(p, 12), axis=1, kind="stable")  # ties: the lowest label
         descending = np.take_along_axis(p, order, axis=1)
-        sizes, worth = best_sizes(metric, descending, self.rest.take(rows), empty)
+        sizes, best_values = best_sizes(metric, descending, self.unlisted.take(rows), empty)
         is_chosen = np.arange(width) < sizes[:, np.newaxis]
-        return np.take_along_axis(places, order, axis=1)[is_chosen], worth
+        return np.take_along_axis(places, order, axis=1)[is_chosen], best_values
 
 
 def best_sizes(
-    metric: Metric, descending: Floats, rest: Rest, empty: float
+    metric: Metric, descending: Floats, unlisted: UnlistedLabels, empty: float
 ) -> tuple[Integers, Floats]:
     """Best number of the most probable labels to predict, and its expected accuracy, (n,) each.
 
@@ -356,30 +355,30 @@ def best_sizes(
     lowest code.
     """
     kernel, times = BEST_SIZES[metric]
-    nodes, weights = unit_interval(times * descending.shape[1] + rest.most - 1)
-    sizes, worth = np.empty(len(descending), dtype=np.int64), np.empty(len(descending))
-    inputs = descending, empty, nodes, weights, rest.factors(nodes)
-    for_rows(kernel, len(descending), *inputs, into=[sizes, worth])
-    return sizes, worth
+    nodes, weights = unit_interval(times * descending.shape[1] + unlisted.most - 1)
+    sizes, best_values = np.empty(len(descending), dtype=np.int64), np.empty(len(descending))
+    inputs = descending, empty, nodes, weights, unlisted.factors(nodes)
+    for_rows(kernel, len(descending), *inputs, into=[sizes, best_values])
+    return sizes, best_values
 
 
-# Upper bounds on the gain by labels of the rest, (n,). A prediction of k labels with r more of the
-# rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
+# Upper bounds on the gain by predicting unlisted labels, (n,). A prediction of k labels with r more
+# unlisted ones, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
 # gains less than twice the floor. For Jaccard it is u / (k + r), and less than the floor. It also
-# loses a share r / (k + r + s) of what it was worth where s labels are true. That is more than it
-# gains if the best is worth enough: s is above any c with a probability of n_true / c at most.
+# loses a share r / (k + r + s) of its value without them where s labels are true. That is more than
+# it gains if the best value is high enough: P(s > c) <= n_true / c for any c.
 
 
-def _gap_of_f1(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
-    c = np.maximum(1.0, np.sqrt(n_true / (2 * rest.floor)))
-    is_best = worth >= 2 * rest.floor * (1 + c) + n_true / c
-    return np.where(is_best | (rest.sizes == 0), 0.0, 2 * rest.floor)
+def _gap_of_f1(best_values: Floats, n_true: Floats, unlisted: UnlistedLabels) -> Floats:
+    c = np.maximum(1.0, np.sqrt(n_true / (2 * unlisted.floor)))
+    is_best = best_values >= 2 * unlisted.floor * (1 + c) + n_true / c
+    return np.where(is_best | (unlisted.sizes == 0), 0.0, 2 * unlisted.floor)
 
 
-def _gap_of_jaccard(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
-    c = np.maximum(1.0, np.sqrt(n_true / rest.floor))
-    is_best = worth >= rest.floor * (2 + c) + n_true / c + rest.sizes * rest.floor
-    return np.where(is_best | (rest.sizes == 0), 0.0, rest.floor)
+def _gap_of_jaccard(best_values: Floats, n_true: Floats, unlisted: UnlistedLabels) -> Floats:
+    c = np.maximum(1.0, np.sqrt(n_true / unlisted.floor))
+    is_best = best_values >= unlisted.floor * (2 + c) + n_true / c + unlisted.sizes * unlisted.floor
+    return np.where(is_best | (unlisted.sizes == 0), 0.0, unlisted.floor)
 
 
 _GAPS = {F1: _gap_of_f1, JACCARD: _gap_of_jaccard}

@@ -27,7 +27,7 @@ from labelsure._runtime.typing import (
 from labelsure.distributions._answers import Best, Optimum, TopLabelsets
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._independent_labels import Independent, IndependentLabels
-from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, Rest
+from labelsure.distributions._listed_labels import BEST_SIZES, ListedLabels, UnlistedLabels
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import fill_with_lowest
@@ -206,11 +206,11 @@ class SparseIndependentLabels(Independent):
 
     @property
     def listed(self) -> ListedLabels:
-        """The listed labels and the rest, as their closed forms need them."""
-        rest = Rest(self.n_labels - self.n_listed, self._floor, self._floor_logit)
+        """Listed and unlisted labels, as their closed forms take them."""
+        unlisted = UnlistedLabels(self.n_labels - self.n_listed, self._floor, self._floor_logit)
         logits = None if self._logits is None else self._logits.data
         starts = self._p.indptr.astype(np.intp)
-        return ListedLabels(self._p.data, starts, rest, logits, self._p.indices)
+        return ListedLabels(self._p.data, starts, unlisted, logits, self._p.indices)
 
     def listed_marginals(self) -> csr_array:
         """P(y_j = 1) of the listed labels, sparse; all others have the floor."""
@@ -296,8 +296,8 @@ def suggest_floor(dist: SparseIndependentLabels, Y_true: LabelsetsLike) -> float
     if len(dist) == 0:
         raise InputError("`dist` must have at least one instance, got none.")
     truth = dist.align(Y_true, "Y_true")
-    n_unlisted = int(dist.listed.rest.sizes.sum())
-    n_missed = n_unlisted - int(dist._mark(truth)[0].rest.sizes.sum())
+    n_unlisted = int(dist.listed.unlisted.sizes.sum())
+    n_missed = n_unlisted - int(dist._mark(truth)[0].unlisted.sizes.sum())
     return float(min((n_missed + 0.5) / max(n_unlisted, 1), 0.25))
 
 
