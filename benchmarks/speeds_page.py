@@ -46,9 +46,8 @@ Milliseconds of one core for one row, random mixtures of logistic chains:
 ![Milliseconds of one core for one row against labels](../images/evidence/speeds_by_labels.svg)
 
 The chart shows random chains, and ensembles of ten chains fitted to the most frequent labels of
-CAL500 (C = 0.01, flat probabilities), Enron and Slashdot (C = 1). Up to 14 labels all
-probabilities are computed. Beyond, probable labelsets are enumerated; where their bounds are too
-wide, all probabilities (up to 16 or 18 labels) or draws are used. Decisions at 20 and 22 labels
+CAL500 (C = 0.01, flat probabilities), Enron and Slashdot (C = 1), with the
+[engines](../understand/any_number_of_labels.md#engines) of "auto". Decisions at 20 and 22 labels
 lose {loss_mean:.5f} of F1 or Jaccard against exact ones on average, {loss_worst:.4f} at worst.
 
 ## Compared with what? {{ #compared }}
