@@ -133,7 +133,7 @@ def write_page() -> None:
         n_rows=len(rows),
         n_aims=len(with_aim),
         n_reached=sum(row.verdict == "reached" for row in with_aim),
-        waits=_list_rows(of("flagship", "score_million", "score_memory")),
+        waits=_list_rows(of("flagship", "score_million")),
         questions=_pivot(of("questions_about_chains")),
         loss_mean=np.mean([row.value for row in losses if row.what.endswith("mean")] or np.nan),
         loss_worst=max((row.value for row in losses if row.what.endswith("worst")), default=np.nan),
