@@ -208,7 +208,7 @@ def _forest_votes(model: Estimator, X: FeaturesLike, label_names: Names) -> Labe
     X = validate_data(
         model, X, reset=False, accept_sparse="csr", dtype=np.float32, ensure_all_finite=False
     )
-    values = [read_positive_column(np.eye(len(known)), known, j) for j, known in enumerate(classes)]
+    values = [read_positive_column(np.eye(len(c)), c, j) for j, c in enumerate(classes)]
     votes = np.empty((X.shape[0], len(model.estimators_), len(classes)), dtype=np.int8)
     for t, tree in enumerate(model.estimators_):
         # The trees of a forest predict the indices of the classes.

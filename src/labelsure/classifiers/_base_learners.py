@@ -217,22 +217,24 @@ def positive_probability(learner: Estimator, features: Features) -> Floats:
 
 def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Floats:
     """Column of the class 1, (n,); zeros where the learner never saw it."""
-    known = list(classes)
-    if not all(value in (0, 1) for value in known):
+    values = list(classes)
+    if not all(value in (0, 1) for value in values):
         raise InputError(
-            f"Every label must have the classes 0 and 1, label {label} has {known}. Fit the model "
+            f"Every label must have the classes 0 and 1, label {label} has {values}. Fit the model "
             "on zeros and ones."
         )
     columns = np.asarray(probabilities)
-    if columns.ndim != 2 or columns.shape[1] != len(known):
-        known = _classes_of_columns(columns, known, label)
-    if 1 not in known:
+    if columns.ndim != 2 or columns.shape[1] != len(values):
+        values = _classes_of_columns(columns, values, label)
+    if 1 not in values:
         return np.zeros(len(columns))
     # Means over trees or folds can be a hair above one.
-    return np.clip(columns[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+    return np.clip(columns[:, values.index(1)].astype(np.float64), 0.0, 1.0)
 
 
-def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label: int) -> list[int]:
+def _classes_of_columns(
+    columns: NDArray[np.generic], values: list[object], label: int
+) -> list[int]:
     """Classes of two columns that sum to one, where the learner reports one class.
 
     Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
@@ -241,10 +243,10 @@ def _classes_of_columns(columns: NDArray[np.generic], known: list[object], label
     """
     is_pair = columns.ndim == 2 and columns.shape[1] == 2
     if is_pair and np.allclose(columns.sum(axis=1), 1, rtol=0, atol=PAIR_TOLERANCE):
-        is_first = known == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
+        is_first = values == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
         return [1, 0] if is_first else [0, 1]
     raise InputError(
-        f"`predict_proba` must have one column for each class {known} of label {label}, got shape "
+        f"`predict_proba` must have one column for each class {values} of label {label}, got shape "
         f"{columns.shape}. Pass P(y_j = 1) to `as_distribution` instead."
     )
 

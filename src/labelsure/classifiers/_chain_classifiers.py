@@ -387,9 +387,9 @@ def mutual_information(Y: Labelsets, sample_weight: Floats | None = None) -> Flo
 
 def _cell_information(joint: Floats, apart: Floats) -> Floats:
     # Where no row belongs, rounding leaves a tiny share of either sign, which must not count.
-    seen = (joint > 1e-14) & (apart > 0)
-    ratio = np.divide(joint, apart, out=np.ones_like(joint), where=seen)
-    return np.where(seen, joint * np.log(ratio), 0.0)
+    is_positive = (joint > 1e-14) & (apart > 0)
+    ratio = np.divide(joint, apart, out=np.ones_like(joint), where=is_positive)
+    return np.where(is_positive, joint * np.log(ratio), 0.0)
 
 
 def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:

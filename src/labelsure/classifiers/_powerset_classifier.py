@@ -135,10 +135,10 @@ def _predict(
     labelsets = labelsets[np.asarray(learner.classes_)]
     instance = np.repeat(np.arange(len(shares)), shares.shape[1])
     rows = np.tile(labelsets, (len(shares), 1))
-    seen = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
+    weighted = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
     marginals = (shares @ labelsets).clip(floor, 1 - floor)
     independent = IndependentLabels(marginals, label_names)
-    return LabelsetTable.from_weighted(seen, label_names), independent
+    return LabelsetTable.from_weighted(weighted, label_names), independent
 
 
 def _choose_share(
@@ -191,5 +191,5 @@ def best_share(by_class: Floats, independent: Floats, weights: Floats) -> float:
         share = np.exp(log_share)
         return float(-(weights * log((1 - share) * by_class + share * independent)).sum())
 
-    found = minimize_scalar(loss, bounds=(np.log(LEAST_SHARE), 0.0), method="bounded")
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(loss, bounds=(np.log(LEAST_SHARE), 0.0), method="bounded")
+    return float(np.exp(optimum.x))

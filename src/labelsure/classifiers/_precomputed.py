@@ -138,18 +138,18 @@ class PrecomputedProbabilities(LabelsetPredictor):
         if names is None and _has_answers(X):
             names = ParsedLabelsets.read(y, "y").label_names
         dist = self._wrap(self._check_shape(self._tabulate(X, names)), names)
-        known, n_labels = dist.label_names, dist.n_labels
-        truth = read_truth(y, X, label_names=known, settled=True, sparse=dist.sparse_rows)
+        column_names, n_labels = dist.label_names, dist.n_labels
+        truth = read_truth(y, X, label_names=column_names, settled=True, sparse=dist.sparse_rows)
         check_shape(truth.shape, "y", len(dist), n_labels)
         if truth.is_vector or truth.label_names is None:
-            truth = replace(truth, label_names=known or truth.label_names)
-        elif known is not None:
-            match_labels(truth.label_names, known, "y", "`X`")
+            truth = replace(truth, label_names=column_names or truth.label_names)
+        elif column_names is not None:
+            match_labels(truth.label_names, column_names, "y", "`X`")
         if sample_weight is not None:
             check_weights(sample_weight, len(dist), index_of_batch(X, y))
         self.n_features_in_ = 2**n_labels if self.kind == "joint" else n_labels
         self.n_labels_ = n_labels
-        self.classes_, self.column_names_ = truth.classes, known
+        self.classes_, self.column_names_ = truth.classes, column_names
         self.label_names_ = truth.label_names
         return self
 
@@ -218,8 +218,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
     def _wrap(self, array: Any, label_names: Names) -> LabelsetDistribution:
         if hasattr(array, "columns"):
             votes = cast(LabelsetTable, self._wrap(array[ANSWERS], label_names))
-            rest = wrap_probabilities(array.drop(columns=ANSWERS), label_names=label_names)
-            return SmoothedTable(votes, cast(IndependentLabels, rest), HALF)
+            independent = wrap_probabilities(array.drop(columns=ANSWERS), label_names=label_names)
+            return SmoothedTable(votes, cast(IndependentLabels, independent), HALF)
         if are_answers(array) and label_names is None:
             raise InputError(
                 "`X` lists label names, but nothing says which labels there are. Pass "

@@ -161,8 +161,8 @@ def _read_marginals(parts: Array | list[Array], name: str, model: Estimator = No
     """P(y_j = 1), (n, L), of an array of them or of each label's classes."""
     if not isinstance(parts, list):
         return check_unit_interval(parts, name)
-    classes, found = _classes_of_labels(model, len(parts)), []
-    for label, (probabilities, known) in enumerate(zip(parts, classes, strict=True)):
+    classes, marginals = _classes_of_labels(model, len(parts)), []
+    for label, (probabilities, values) in enumerate(zip(parts, classes, strict=True)):
         array = check_unit_interval(probabilities, name)
         if array.ndim == 2 and len(array):
             sums = array.sum(axis=1, dtype=np.float64)
@@ -172,8 +172,8 @@ def _read_marginals(parts: Array | list[Array], name: str, model: Estimator = No
                     f"The probabilities of the classes of label {label} must sum to one, got "
                     f"{array[off[0]].tolist()} in row {off[0]}."
                 )
-        found.append(read_positive_column(array, known, label))
-    return np.column_stack(found)
+        marginals.append(read_positive_column(array, values, label))
+    return np.column_stack(marginals)
 
 
 def wrap_model_probabilities(
@@ -236,7 +236,7 @@ def _classes_of_labels(model: Estimator, n_labels: int) -> Sequence[Any]:
     if classes is None:
         return [[0, 1]] * n_labels
     per_label = [classes] if n_labels == 1 and np.ndim(classes[0]) == 0 else classes
-    if len(per_label) != n_labels or any(np.ndim(known) != 1 for known in per_label):
+    if len(per_label) != n_labels or any(np.ndim(values) != 1 for values in per_label):
         raise InputError(
             f"`classes_` of {type(model).__name__} must have the classes of each of the {n_labels} "
             f"labels of `predict_proba`, got {classes!r}. Pass P(y_j = 1) without `X`."
@@ -320,7 +320,7 @@ def warn_of_suspect_marginals(dist: IndependentLabels, *, by_model: bool = False
 
 def warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Sized]) -> None:
     """Warn of labels that had a single class in training."""
-    labels = [label for label, known in enumerate(classes) if len(known) == 1]
+    labels = [label for label, values in enumerate(classes) if len(values) == 1]
     if labels:
         _warn_of_constant_labels(dist, labels)
 

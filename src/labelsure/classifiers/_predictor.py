@@ -306,12 +306,12 @@ def read_truth(
         name = getattr(y, "name", None)
         labelsets = (classes[1] == vector).astype(np.int8)[:, np.newaxis]
         return Targets(labelsets, None if name is None else (str(name),), classes=classes)
-    given = ParsedLabelsets.read(y, "y")
-    names = given.label_names
-    if frozen or given.sets is not None:
+    parsed = ParsedLabelsets.read(y, "y")
+    names = parsed.label_names
+    if frozen or parsed.sets is not None:
         names = label_names or names
-        names = names if settled or given.sets is None else given.names_in_sets
-    rows = given.to_rows(names, beside="the model", sparse=sparse)
+        names = names if settled or parsed.sets is None else parsed.names_in_sets
+    rows = parsed.to_rows(names, beside="the model", sparse=sparse)
     dtype = np.asarray(y[:0]).dtype if hasattr(y, "columns") else getattr(y, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":  # a tensor's, or of texts
         dtype = np.dtype(int)

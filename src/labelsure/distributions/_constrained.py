@@ -90,9 +90,9 @@ def logits_of(dist: LabelsetDistribution) -> Floats:
 
 def constrain_logits(logits: Floats, rules: LabelRules) -> LabelsetDistribution:
     """Independent labels with these log-odds, restricted to valid labelsets."""
-    listed = list_valid(rules)
-    if listed is not None:
-        return ValidLabelsets(listed, logits)
+    valid = list_valid(rules)
+    if valid is not None:
+        return ValidLabelsets(valid, logits)
     if rules.families is None:
         raise TooLargeError(
             f"Labels in two groups, or groups across parents, need a list of all valid labelsets: "
@@ -110,24 +110,24 @@ def _raise_ancestors(dist: SparseIndependentLabels, rules: LabelRules) -> Labels
             "`exclusive` and `exactly_one` must be empty for SparseIndependentLabels, got "
             f"{len(rules.groups)} groups. Ancestors alone are raised there."
         )
-    listed, above = coo_array(dist.listed_marginals()), rules.implied
-    row, label = listed.coords
+    marginals, above = coo_array(dist.listed_marginals()), rules.implied
+    row, label = marginals.coords
     reached = above[label]  # for each listed probability, the labels that are at least as probable
     labels, lengths = reached.indices, np.diff(reached.indptr)
-    rows, values = np.repeat(row, lengths), np.repeat(listed.data, lengths)
+    rows, values = np.repeat(row, lengths), np.repeat(marginals.data, lengths)
     order = np.lexsort((-values, labels, rows))
     is_largest = np.ones(len(order), dtype=bool)
     is_largest[1:] = (np.diff(rows[order]) > 0) | (np.diff(labels[order]) > 0)
     kept = order[is_largest]
-    raised = csr_array((values[kept], (rows[kept], labels[kept])), shape=listed.shape)
+    raised = csr_array((values[kept], (rows[kept], labels[kept])), shape=marginals.shape)
     return SparseIndependentLabels(raised, floor=dist._floor)
 
 
 @_restrict.register
 def _restrict_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribution:
     """Keep the valid labelsets, votes with all ancestors: a vote for a child implies its parent."""
-    seen, are_votes = dist.labelsets, dist._n_votes is not None
-    rows = rules.close(seen.rows) if are_votes else seen.rows
+    weighted, are_votes = dist.labelsets, dist._n_votes is not None
+    rows = rules.close(weighted.rows) if are_votes else weighted.rows
     valid = rules.is_valid(rows)
     if are_votes and not valid.all():
         warn(
@@ -135,13 +135,13 @@ def _restrict_table(dist: LabelsetTable, rules: LabelRules) -> LabelsetDistribut
             "ancestors. They are dropped.",
             UserWarning,
         )
-    parts = [(rows[valid], seen.weights[valid], seen.instance[valid])]
-    lost = np.flatnonzero(seen.sum(seen.weights * valid) <= 0)
+    parts = [(rows[valid], weighted.weights[valid], weighted.instance[valid])]
+    lost = np.flatnonzero(weighted.sum(weighted.weights * valid) <= 0)
     if lost.size:
         n_each = min(N_FOR_LOST, 2**dist.n_labels)
         best = constrain_logits(logits_of(dist[lost]), rules)._top(n_each)
-        some = best.labelsets.reshape(-1, dist.n_labels), best.probabilities.ravel()
-        parts.append((*some, np.repeat(lost, n_each)))
+        replacements = best.labelsets.reshape(-1, dist.n_labels), best.probabilities.ravel()
+        parts.append((*replacements, np.repeat(lost, n_each)))
     labelsets, weights, instance = (np.concatenate(column) for column in zip(*parts, strict=True))
     merged = WeightedLabelsets.merge(labelsets, weights, instance, len(dist))
     restricted = LabelsetTable.from_weighted(merged.normalise())

@@ -72,8 +72,8 @@ def list_steps(rules: LabelRules, families: Sequence[Group]) -> list[Step]:
         label = family.members[n_done]
         bit = bit_of[label] = add(label, () if gate is None else (gate,))
         if n_done + 1 < len(family.members):
-            rest = add(-1, (bit,), NOT) if gate is None else add(-1, (gate, bit), AND_NOT)
-            waiting.append((family, n_done + 1, rest))
+            next_gate = add(-1, (bit,), NOT) if gate is None else add(-1, (gate, bit), AND_NOT)
+            waiting.append((family, n_done + 1, next_gate))
         ready = (
             family
             for family in below.get(label, ())
@@ -112,7 +112,7 @@ def arrange(steps: Sequence[Step], memory: int) -> Positions | None:
     if it is needed later.
     """
     last_use = {bit: i for i, step in enumerate(steps) for bit in step.sources}
-    shown: list[int] = []
+    bits: list[int] = []
     place: dict[int, int] = {}
     order: list[int] = []
     parents: list[list[int]] = []
@@ -122,20 +122,20 @@ def arrange(steps: Sequence[Step], memory: int) -> Positions | None:
         parents.append([place[source] for source in sources])
         order.append(label)
         tables.append(table)
-        shown.append(bit)
-        place[bit] = len(shown) - 1
+        bits.append(bit)
+        place[bit] = len(bits) - 1
 
     for i, step in enumerate(steps):
         n_copies = 0
-        while len(shown) >= memory:
-            leaving = shown[len(shown) - memory]
-            if place[leaving] != len(shown) - memory or last_use.get(leaving, -1) <= i:
+        while len(bits) >= memory:
+            leaving = bits[len(bits) - memory]
+            if place[leaving] != len(bits) - memory or last_use.get(leaving, -1) <= i:
                 break
             show(leaving, -1, (leaving,), COPY)
             n_copies += 1
             if n_copies > memory:
                 return None
-        if any(len(shown) - place[source] > memory for source in step.sources):
+        if any(len(bits) - place[source] > memory for source in step.sources):
             return None
         show(i, step.label, step.sources, step.table)
     return Positions(np.array(order), parents, tables, memory)
@@ -194,10 +194,10 @@ class EffectiveOdds:
         """P(label = 1 | its parents are true and no member before it is), (n, L)."""
         q = np.empty(self.log_odds.shape)
         for (members, required), _ in self.families:
-            rest = np.zeros(len(q)) if not required else np.full(len(q), -np.inf)
+            log_total = np.zeros(len(q)) if not required else np.full(len(q), -np.inf)
             for j in reversed(members):
-                rest = np.logaddexp(rest, self.log_odds[:, j])
-                q[:, j] = np.exp(self.log_odds[:, j] - rest)
+                log_total = np.logaddexp(log_total, self.log_odds[:, j])
+                q[:, j] = np.exp(self.log_odds[:, j] - log_total)
         return q
 
     def log_prob(self, Y: Labelsets) -> Floats:

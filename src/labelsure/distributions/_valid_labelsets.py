@@ -65,20 +65,20 @@ class ValidLabelsets(LabelsetDistribution):
         as_floats = self._labelsets.astype(np.float64)
         by_label = np.ascontiguousarray(as_floats.T)
         bytes_each = 8 * WORK_ARRAYS * len(self._labelsets)
-        for some in cut_rows(max(len(self), 1), bytes_each, _limits.DECISION_BYTES):
+        for block_rows in cut_rows(max(len(self), 1), bytes_each, _limits.DECISION_BYTES):
             # Not by BLAS, whose last digit depends on the number of rows.
-            scores = np.einsum("nl,vl->nv", self._logits[some], as_floats)
+            scores = np.einsum("nl,vl->nv", self._logits[block_rows], as_floats)
             logs = scores - logsumexp(scores, axis=1, keepdims=True)
-            yield np.arange(len(self))[some], ListBlock(self._labelsets, by_label, logs)
+            yield np.arange(len(self))[block_rows], ListBlock(self._labelsets, by_label, logs)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        keys, wanted = row_keys(self._labelsets), row_keys(Y)
+        keys, keys_of_Y = row_keys(self._labelsets), row_keys(Y)
         order = np.argsort(keys, kind="stable")
-        place = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+        place = order[np.minimum(np.searchsorted(keys[order], keys_of_Y), len(keys) - 1)]
         logs = join_answers(
             (rows, block.logs[np.arange(len(rows)), place[rows]]) for rows, block in self._views()
         )
-        return np.where(keys[place] == wanted, logs, -np.inf)
+        return np.where(keys[place] == keys_of_Y, logs, -np.inf)
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         uniforms = generator.random((len(self), size))
@@ -138,8 +138,8 @@ class ListBlock(Approximation):
         entropy, (log_top, log_runner_up) = np.maximum(entropy, 0.0), best.logs.T
         profile = Profile(log_top, log_runner_up, entropy, log_collision, n_labels)
         mode = best.labelsets[:, 0]
-        found = self.expected(metrics, as_guesses(mode), empty)
-        expected = {m.name: one.of_first_guess() for m, one in zip(metrics, found, strict=True)}
+        values = self.expected(metrics, as_guesses(mode), empty)
+        expected = {m.name: one.of_first_guess() for m, one in zip(metrics, values, strict=True)}
         return Summary(profile, mode, expected)
 
     def top(self, k: int) -> TopLabelsets:
@@ -177,9 +177,9 @@ class ListBlock(Approximation):
         """Listed labelsets of the highest expected accuracy."""
         P = np.exp(self.logs)
         values = np.empty(P.shape)
-        for some in cut_rows(len(self.labelsets), 8 * P.shape[1], _limits.DECISION_BYTES):
-            table = _values_of_pairs(metric, self.labelsets[some], self.labelsets, empty)
-            values[:, some] = P @ table.T
+        for columns in cut_rows(len(self.labelsets), 8 * P.shape[1], _limits.DECISION_BYTES):
+            table = _values_of_pairs(metric, self.labelsets[columns], self.labelsets, empty)
+            values[:, columns] = P @ table.T
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         return Optimum(self.labelsets[first], np.zeros(len(P)))
 
@@ -188,8 +188,8 @@ class ListBlock(Approximation):
         P, sizes, n_labels = np.exp(self.logs), self.labelsets.sum(axis=1), len(self.by_label)
         by_size = np.zeros((len(P), n_labels, n_labels))
         for size in np.unique(sizes[sizes > 0]).tolist():
-            listed = sizes == size
-            by_size[:, :, size - 1] = P[:, listed] @ self.by_label[:, listed].T
+            has_size = sizes == size
+            by_size[:, :, size - 1] = P[:, has_size] @ self.by_label[:, has_size].T
         return by_size
 
 

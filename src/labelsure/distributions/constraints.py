@@ -88,12 +88,12 @@ class LabelConstraints:
     @property
     def words(self) -> str:
         """Number of rules of each form."""
-        found = {
+        sizes = {
             "parent": sum(map(len, self.parents.values())),
             "exclusive group": len(self.exclusive),
             "exactly-one group": len(self.exactly_one),
         }
-        return ", ".join(count(number, name) for name, number in found.items() if number) or "none"
+        return ", ".join(count(number, name) for name, number in sizes.items() if number) or "none"
 
     def bind(self, label_names: LabelNames, n_labels: int = 0) -> LabelRules:
         """Rules among given labels, by position.
@@ -124,16 +124,16 @@ class LabelConstraints:
         """
         import pandas as pd
 
-        given, rules = self._read(Y, label_names)
-        index = pd.RangeIndex(len(given)) if given.index is None else given.index
-        found = [
+        named, rules = self._read(Y, label_names)
+        index = pd.RangeIndex(len(named)) if named.index is None else named.index
+        pairs = [
             (place, rule)
-            for rule, broken in rules.breaches(given.labelsets)
+            for rule, broken in rules.breaches(named.labelsets)
             for place in np.flatnonzero(broken).tolist()
         ]
-        found.sort(key=lambda pair: pair[0])
+        pairs.sort(key=lambda pair: pair[0])
         return pd.DataFrame(
-            {"row": index[[place for place, _ in found]], "rule": [rule for _, rule in found]}
+            {"row": index[[place for place, _ in pairs]], "rule": [rule for _, rule in pairs]}
         )
 
     def close(self, Y: LabelsetsLike, label_names: Names = None) -> NamedLabelsets:
@@ -148,8 +148,8 @@ class LabelConstraints:
         label_names
             Their labels, where Y does not name them.
         """
-        given, rules = self._read(Y, label_names)
-        return NamedLabelsets(rules.close(given.labelsets), given.label_names, given.index)
+        named, rules = self._read(Y, label_names)
+        return NamedLabelsets(rules.close(named.labelsets), named.label_names, named.index)
 
     def apply(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         """Distributions over valid labelsets alone.
@@ -167,8 +167,8 @@ class LabelConstraints:
         return constrain(dist, self.bind(dist.label_names, dist.n_labels))
 
     def _read(self, Y: LabelsetsLike, label_names: Names) -> tuple[NamedLabelsets, LabelRules]:
-        given = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
-        return given, self.bind(given.label_names, given.n_labels)
+        named = read_labelsets(Y, label_names, sparse=is_sparse(getattr(Y, "labelsets", Y)))
+        return named, self.bind(named.label_names, named.n_labels)
 
 
 @lru_cache(maxsize=16)
@@ -179,8 +179,8 @@ def _bind(constraints: LabelConstraints, label_names: LabelNames, n_labels: int)
     for child in () if constraints.is_whole else parents:
         if child not in position and child not in all_parents:
             raise unknown_name("label in `parents`:", child, position)
-    listed = [[position[above] for above in _nearest(parents, name, position)] for name in names]
-    if parents and not any(listed):
+    nearest = [[position[above] for above in _nearest(parents, name, position)] for name in names]
+    if parents and not any(nearest):
         raise InputError(
             f"`parents` must relate some of the labels {list_some(names)}, got the children "
             f"{list_some(list(parents))} and the parents {list_some(sorted(all_parents))}."
@@ -193,7 +193,7 @@ def _bind(constraints: LabelConstraints, label_names: LabelNames, n_labels: int)
                     raise unknown_name(f"label in `{which}`:", name, position)
             places = tuple(position[name] for name in members)
             groups.append(Group(places, which == "exactly_one"))
-    rules = LabelRules.reduced(listed, groups, label_names)
+    rules = LabelRules.reduced(nearest, groups, label_names)
     never = np.flatnonzero((rules.excluded & (rules.implied.toarray() > 0)).any(axis=1))
     if never.size:
         raise InputError(
@@ -204,17 +204,17 @@ def _bind(constraints: LabelConstraints, label_names: LabelNames, n_labels: int)
 
 
 def _nearest(
-    parents: Mapping[str, Iterable[str]], name: str, listed: Mapping[str, int]
+    parents: Mapping[str, Iterable[str]], name: str, position: Mapping[str, int]
 ) -> set[str]:
     """Nearest ancestors of a label that are labels themselves."""
-    found, waiting = set(), list(parents.get(name, ()))
+    nearest, waiting = set(), list(parents.get(name, ()))
     while waiting:
         above = waiting.pop()
-        if above in listed:
-            found.add(above)
+        if above in position:
+            nearest.add(above)
         else:
             waiting.extend(parents.get(above, ()))
-    return found
+    return nearest
 
 
 def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
@@ -235,14 +235,14 @@ def _read_parents(parents: object) -> dict[str, tuple[str, ...]]:
             f"`parents` must have no cycle, got {' -> '.join(map(repr, error.args[1]))}. Remove "
             "one of these parents."
         ) from error
-    return {child: tuple(some) for child, some in by_child.items()}
+    return {child: tuple(names) for child, names in by_child.items()}
 
 
 def _read_pairs(parents: Any) -> Iterable[tuple[Any, Any]]:
     """Pairs of child and parent, from a dict, a graph, a table or its file."""
     if isinstance(parents, Mapping):
-        lists = ((c, some if _is_list(some) else [some]) for c, some in parents.items())
-        return [(child, parent) for child, some in lists for parent in some]
+        lists = ((c, names if _is_list(names) else [names]) for c, names in parents.items())
+        return [(child, parent) for child, names in lists for parent in names]
     if hasattr(parents, "edges"):
         if not getattr(parents, "is_directed", lambda: True)():
             raise InputError("`parents` must be a directed graph, from parent to child.")

@@ -284,10 +284,10 @@ def read_votes_of_cell(
             continue
         named = [str(label).strip() for label in labels]
         row[[positions[name] for name in named if name in positions]] = 1
-        others = tuple(name for name in named if name not in positions)
-        if others and unknown == "refuse":
-            raise ValueError(f"the label {others[0]!r} of an answer is unknown to the model")
-        odd += OddAnswers(n_unknown=bool(others), words=others)
+        unknown_names = tuple(name for name in named if name not in positions)
+        if unknown_names and unknown == "refuse":
+            raise ValueError(f"the label {unknown_names[0]!r} of an answer is unknown to the model")
+        odd += OddAnswers(n_unknown=bool(unknown_names), words=unknown_names)
     return rows, np.array([weight for _, weight in votes]), odd
 
 
@@ -347,14 +347,14 @@ def read_answers(
     rows, weights, sizes = [np.zeros((0, len(names)), np.int8)], [np.empty(0)], []
     for i, cell in enumerate(cells):
         try:
-            votes, weight, others = read_votes_of_cell(cell, names, unknown)
+            votes, weight, odd_of_cell = read_votes_of_cell(cell, names, unknown)
         except ValueError as error:
             reasons[i] = str(error)
             continue
         rows.append(votes)
         weights.append(weight)
         sizes.append(len(weight))
-        odd += others
+        odd += odd_of_cell
     _raise_if_any(reasons, "samples")
     if str(odd):
         warn(str(odd), UnseenValuesWarning)

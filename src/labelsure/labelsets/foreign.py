@@ -79,9 +79,9 @@ class NamedArray(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         selected = super().__getitem__(key)
-        others = key[1:] if isinstance(key, tuple) else ()
+        axes = key[1:] if isinstance(key, tuple) else ()
         all_columns = all(
-            part is Ellipsis or (isinstance(part, slice) and part == slice(None)) for part in others
+            part is Ellipsis or (isinstance(part, slice) and part == slice(None)) for part in axes
         )
         if all_columns and isinstance(selected, NamedArray) and selected.ndim == self.ndim:
             selected.label_names = self.label_names

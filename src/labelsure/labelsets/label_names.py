@@ -27,12 +27,12 @@ def read_names(label_names: Names) -> LabelNames:
     if isinstance(label_names, (str, Set)) or not isinstance(label_names, Iterable):
         got = "a set, which has no order" if isinstance(label_names, Set) else repr(label_names)
         raise InputError(f"`label_names` must be a list of names, got {got}.")
-    given = list(label_names)
-    if any(map(is_missing, given)):
+    entries = list(label_names)
+    if any(map(is_missing, entries)):
         raise InputError(
-            f"`label_names` must name every label, got {reprlib.repr(given)}. Fill in all names."
+            f"`label_names` must name every label, got {reprlib.repr(entries)}. Fill in all names."
         )
-    return tuple(str(name) for name in given)
+    return tuple(str(name) for name in entries)
 
 
 def check_label_names(label_names: Names, n_labels: int) -> LabelNames:

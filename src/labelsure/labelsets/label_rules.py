@@ -71,12 +71,12 @@ class LabelRules:
         label_names: LabelNames = None,
     ) -> LabelRules:
         """Rules without the parents that other parents imply. Raises graphlib.CycleError."""
-        direct = [set(some) for some in parents]
+        direct = [set(labels) for labels in parents]
         above: dict[int, set[int]] = {}
         for j in TopologicalSorter(dict(enumerate(direct))).static_order():
             above[j] = direct[j].union(*(above[p] for p in direct[j]))
-        needed = (some - set().union(*(above[p] for p in some)) for some in direct)
-        return cls(tuple(tuple(sorted(some)) for some in needed), tuple(groups), label_names)
+        needed = (labels - set().union(*(above[p] for p in labels)) for labels in direct)
+        return cls(tuple(tuple(sorted(labels)) for labels in needed), tuple(groups), label_names)
 
     @property
     def n_labels(self) -> int:

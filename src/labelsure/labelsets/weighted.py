@@ -134,9 +134,9 @@ class WeightedLabelsets:
         labelsets = np.zeros((len(self), k, self.n_labels), dtype=np.int8)
         weights = np.zeros((len(self), k))
         rank = np.arange(len(self.rows)) - self.starts[self.instance]
-        shown = rank < k
-        labelsets[self.instance[shown], rank[shown]] = self.rows[shown]
-        weights[self.instance[shown], rank[shown]] = self.weights[shown]
+        is_kept = rank < k
+        labelsets[self.instance[is_kept], rank[is_kept]] = self.rows[is_kept]
+        weights[self.instance[is_kept], rank[is_kept]] = self.weights[is_kept]
         fill_with_lowest(labelsets, self.lengths)
         return labelsets, weights
 

@@ -255,9 +255,9 @@ class PartialLabelsets:
         import pandas as pd
 
         check_sep(sep, self.label_names)
-        shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
+        masks = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
         columns: dict[str, object] = {
-            name: name_rows(mask, self.label_names, sep) for name, mask in shown.items()
+            name: name_rows(mask, self.label_names, sep) for name, mask in masks.items()
         }
         if self.gap is not None:
             columns["gap"] = self.gap

@@ -122,7 +122,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._check_parameters()
         weights = [None] * len(dists) if sample_weights is None else sample_weights
-        self._fit_aligned([_read_part(*given) for given in zip(dists, Ys, weights, strict=True)])
+        self._fit_aligned([_read_part(*inputs) for inputs in zip(dists, Ys, weights, strict=True)])
         return self
 
     def _fit_aligned(self, parts: list[Part]) -> None:
@@ -232,10 +232,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
         gains, held_out_parts = [], []
         for k in range(N_FOLDS):
-            others = [part.take(mine != k) for part, mine in zip(parts, folds, strict=True)]
-            parameters = self._fit_parameters(others)
-            for part, mine in zip(parts, folds, strict=True):
-                held_out = part.take(mine == k)
+            training = [part.take(fold != k) for part, fold in zip(parts, folds, strict=True)]
+            parameters = self._fit_parameters(training)
+            for part, fold in zip(parts, folds, strict=True):
+                held_out = part.take(fold == k)
                 gains.append(self._log_prob(held_out, parameters) - self._plain_log_prob(held_out))
                 held_out_parts.append(held_out)
         _, weights = join_truth(held_out_parts)

@@ -151,5 +151,5 @@ def _minimise(logits: Floats, loss: Loss, centre: Floats, penalties: Floats) -> 
         away = penalties * (curves - centre)
         return value + 0.5 * (away * (curves - centre)).sum(), (slopes + away).ravel()
 
-    found: Any = minimize(penalised, centre.ravel(), jac=True, method="L-BFGS-B", options=PRECISION)
-    return found.x.reshape(centre.shape)
+    best: Any = minimize(penalised, centre.ravel(), jac=True, method="L-BFGS-B", options=PRECISION)
+    return best.x.reshape(centre.shape)

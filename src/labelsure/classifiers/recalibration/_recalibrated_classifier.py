@@ -206,10 +206,10 @@ class RecalibratedClassifier(LabelsetPredictor):
             ]
         dists = [self._ask(fitted, take_rows(X, rows)) for fitted, rows in fits]
         Y = y[:, np.newaxis] if truth.is_vector else y
-        known = [take_rows(Y, rows) for _, rows in fits]
-        given = None if weights is None else [weights[rows] for _, rows in fits]
+        Ys = [take_rows(Y, rows) for _, rows in fits]
+        part_weights = None if weights is None else [weights[rows] for _, rows in fits]
         with one_blas_thread():
-            self.recalibration_ = fit_recalibration(self._recalibration(), dists, known, given)
+            self.recalibration_ = fit_recalibration(self._recalibration(), dists, Ys, part_weights)
         self.label_names_ = dists[0].label_names
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -250,9 +250,9 @@ class RecalibratedClassifier(LabelsetPredictor):
         model = clone(self._wrapped_estimator())  # a frozen one stays as it is
         X, y = take_rows(X, rows), take_rows(y, rows)
         argument = find_weight_argument(model)
-        given = {} if weights is None or argument is None else {argument: weights[rows]}
+        weight_argument = {} if weights is None or argument is None else {argument: weights[rows]}
         with name_missing_classes(model, y, self.label_names_):
-            return model.fit(X, y, **given)
+            return model.fit(X, y, **weight_argument)
 
     def _ask(self, fitted: Estimator, X: FeaturesLike) -> LabelsetDistribution:
         """Distribution of a fitted model; its marginals alone where dependence is learned."""
@@ -288,5 +288,5 @@ def _is_for_one_label(model: Estimator) -> bool:
     if isinstance(model, (type, FrozenEstimator)) or not hasattr(model, "__sklearn_tags__"):
         return False
     tags = get_tags(model)
-    known = tags.classifier_tags
-    return known is not None and not (known.multi_label or tags.target_tags.multi_output)
+    classifier = tags.classifier_tags
+    return classifier is not None and not (classifier.multi_label or tags.target_tags.multi_output)

@@ -100,9 +100,9 @@ class TemperatureScaling(Recalibration):
             loss, bounds=LOG_LIMITS, method="bounded", options={"xatol": 1e-6}
         )
         # 1 and the limits themselves, where these are as good.
-        for log_known, known in zip((0.0, *LOG_LIMITS), (1.0, LEAST, LARGEST), strict=True):
-            if loss(log_known) <= search.fun + SAME:
-                return (known,)
+        for log_candidate, candidate in zip((0.0, *LOG_LIMITS), (1.0, LEAST, LARGEST), strict=True):
+            if loss(log_candidate) <= search.fun + SAME:
+                return (candidate,)
         return (math.exp(search.x),)
 
     def _apply(self, dist: LabelsetDistribution, parameters: tuple[float]) -> LabelsetDistribution:
