@@ -51,8 +51,8 @@ def batches(n_labelled: int) -> Iterator[tuple[str, Floats, Floats, float]]:
         if len(batch) < 2 * n_labelled:
             continue
         x, y = scores[known] - scores[known].mean(), values[known]
-        share = float(np.clip((x @ y) / max(x @ x, 1e-12), 0, 1))
-        yield metric, scores[batch], values[batch], share
+        lambda_ = float(np.clip((x @ y) / max(x @ x, 1e-12), 0, 1))
+        yield metric, scores[batch], values[batch], lambda_
     for kind, make in RARE.items():
         for n_related in (0.0, 0.6):
             levels, chances = make(n_labelled)
@@ -65,9 +65,9 @@ def batches(n_labelled: int) -> Iterator[tuple[str, Floats, Floats, float]]:
 def measure(n_labelled: int, seed: int = 0) -> Iterator[tuple[str, str, bool, float]]:
     """Yield (metric or kind, method, covered, width) of each draw of labelled rows."""
     rng = np.random.default_rng(seed)
-    for metric, scores, values, share in batches(n_labelled):
+    for metric, scores, values, lambda_ in batches(n_labelled):
         sums, n_all = BatchSums.of(scores, np.empty(0)), len(scores)
-        settings = {"share": share, "level": LEVEL}
+        settings = {"lambda_": lambda_, "level": LEVEL}
         for repeat in range(N_REPEATS):
             rows = rng.choice(n_all, n_labelled, replace=False)
             for method in ("pseudo-rows", "betting")[: 1 + (repeat < N_BETTING)]:

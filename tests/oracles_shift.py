@@ -70,7 +70,7 @@ def _covariance(left, right, divisor):
     return sum((x - a) * (y - b) for x, y in zip(left, right, strict=True)) / divisor
 
 
-def share_of_estimates(accuracy, estimated):
+def power_tuning(accuracy, estimated):
     """How far estimates count: the slope of accuracies on them, within [0, 1]."""
     below = _covariance(estimated, estimated, len(estimated))
     return min(max(_covariance(accuracy, estimated, len(estimated)) / below, 0.0), 1.0)

@@ -35,23 +35,23 @@ def draw(n_labelled, seed, n_batch=400, wrong_by=0.15):
 def test_the_interval_is_that_of_the_loop(n_labelled):
     for seed in range(5):
         accuracy, estimates, rows = draw(n_labelled, seed)
-        share = 0.25 * seed
+        lambda_ = 0.25 * seed
         known = accuracy[rows], estimates[rows]
         sums = BatchSums.of(estimates[:150], np.empty(0)) + BatchSums.of(
             estimates[150:], np.empty(0)
         )
-        found = few_labels_interval(sums, *known, share=share, level=0.9)
-        mean, _ = oracles.batch_mean(*known, estimates, share)
+        found = few_labels_interval(sums, *known, lambda_=lambda_, level=0.9)
+        mean, _ = oracles.batch_mean(*known, estimates, lambda_)
         quantile = student.ppf(0.95, n_labelled - 1)
-        low, high = oracles.pseudo_row_interval(*known, estimates, share, quantile)
+        low, high = oracles.pseudo_row_interval(*known, estimates, lambda_, quantile)
         expected = [min(max(mean, low), high), low, high]
         assert_allclose([found.mean, found.low, found.high], expected, atol=1e-12)
 
 
-def test_the_share_of_estimates_is_fixed_by_other_labels():
+def test_the_lambda_is_fixed_by_other_labels():
     estimated, accuracy = ESTIMATOR.compare_estimates()
-    expected = oracles.share_of_estimates(accuracy, estimated)
-    assert_allclose(ESTIMATOR._share_of_estimates, expected, rtol=1e-9)
+    expected = oracles.power_tuning(accuracy, estimated)
+    assert_allclose(ESTIMATOR._lambda, expected, rtol=1e-9)
     assert 0.5 < expected <= 1
 
 
@@ -77,7 +77,7 @@ def cover(shape, n_labelled, n_repeats, interval, seed=0, level=0.95):
             BatchSums.of(estimates, np.empty(0)),
             accuracy[rows],
             estimates[rows],
-            share=0.8,
+            lambda_=0.8,
             level=level,
             interval=interval,
         )
@@ -115,9 +115,9 @@ def test_pseudo_rows_are_narrower_than_betting_and_not_too_sure():
 def test_labels_that_are_all_right_prove_no_certainty():
     sums = BatchSums.of(np.full(500, 0.9), np.empty(0))
     known = (sums, np.ones(30), np.full(30, 0.9))
-    for share in (0.0, 1.0):
+    for lambda_ in (0.0, 1.0):
         for interval in INTERVALS:
-            found = few_labels_interval(*known, share=share, level=0.95, interval=interval)
+            found = few_labels_interval(*known, lambda_=lambda_, level=0.95, interval=interval)
             assert found.mean == found.high == 1.0
             assert 0.8 < found.low < 0.91  # one failure in ten would be missed in 4 % of the cases
 
@@ -131,7 +131,7 @@ def test_the_order_of_rows_does_not_matter_to_what_is_proved():
         rows = rows[np.argsort(-accuracy[rows])]
         sums = BatchSums.of(np.zeros(600), np.empty(0))
         found = few_labels_interval(
-            sums, accuracy[rows], np.zeros(40), share=0.0, level=0.9, interval="betting"
+            sums, accuracy[rows], np.zeros(40), lambda_=0.0, level=0.9, interval="betting"
         )
         missed += not found.low <= accuracy.mean() <= found.high
     assert missed <= 30
@@ -142,8 +142,8 @@ def test_an_estimate_with_labels_of_some_rows():
     found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
     accuracy = ls.accuracy(TRUTH[rows], BATCH[rows].mode(), "jaccard")
     estimates = ESTIMATOR.predict(BATCH)
-    share = ESTIMATOR._share_of_estimates
-    mean, _ = oracles.batch_mean(accuracy, estimates[rows], estimates, share)
+    lambda_ = ESTIMATOR._lambda
+    mean, _ = oracles.batch_mean(accuracy, estimates[rows], estimates, lambda_)
     assert_allclose(found.mean, mean)
     assert found.low < mean < found.high
     assert (found.n_labelled, found.n_samples) == (60, 400)
@@ -299,8 +299,8 @@ def test_two_classes_by_position_and_by_name():
     assert_allclose(found.mean, by_name.mean)
     right = model.predict(X[200:])[rows] == y[200:].to_numpy()[rows]
     estimates = model.predict_accuracy(X[200:])
-    share = model.accuracy_estimator_._share_of_estimates
-    expected = oracles.batch_mean(right * 1.0, estimates[rows], estimates, share)[0]
+    lambda_ = model.accuracy_estimator_._lambda
+    expected = oracles.batch_mean(right * 1.0, estimates[rows], estimates, lambda_)[0]
     assert_allclose(found.mean, expected)
 
 

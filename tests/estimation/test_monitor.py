@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 import labelsure as ls
 from labelsure.errors import InputError
 from labelsure.estimation._shift import compare_means
-from labelsure.estimation.monitoring import Gamblers, spend
+from labelsure.estimation.monitoring import BettingConfidenceSequence, alpha_spending
 
 EVERYTHING = random_dist(4000)  # one population: another seed would be another one
 
@@ -132,34 +132,34 @@ CHUNKS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array
 SHARES = st.sampled_from([0.0, 0.4, 1.0])
 
 
-def bet(chunks, share):
-    """Gamblers after a stream of chunks."""
-    gamblers = Gamblers(share)
+def bet(chunks, lambda_):
+    """Confidence sequence after a stream of chunks."""
+    sequence = BettingConfidenceSequence(lambda_)
     for t, outcomes in enumerate(chunks, 1):
-        gamblers.bet(outcomes, spend(t))
-    return gamblers
+        sequence.bet(outcomes, alpha_spending(t))
+    return sequence
 
 
 @given(CHUNKS, SHARES, st.sampled_from([0.5, 0.05]))
-def test_the_confidence_sequence_is_that_of_the_loop(chunks, share, error):
-    bound = bet(chunks, share).upper_bound(error)
+def test_the_confidence_sequence_is_that_of_the_loop(chunks, lambda_, error):
+    bound = bet(chunks, lambda_).upper_bound(error)
     below, above = bound - 0.001, min(1.0, bound + 0.001)
     if bound < 1:
         for mean in (bound, above, 1.0):
-            assert oracles.capital_against(mean, chunks, share) >= (1 - 1e-9) / error
+            assert oracles.capital_against(mean, chunks, lambda_) >= (1 - 1e-9) / error
     elif below > 0:
-        shown = [oracles.capital_against(mean, chunks, share) for mean in (below, 1.0)]
+        shown = [oracles.capital_against(mean, chunks, lambda_) for mean in (below, 1.0)]
         assert min(shown) < (1 + 1e-9) / error
 
 
 @given(CHUNKS, SHARES, st.integers(0, 999))
-def test_capitals_and_their_p_value_are_those_of_the_loop(chunks, share, place):
-    gamblers = bet(chunks, share)
-    capital = oracles.capital_against(place / 1000, chunks, share)
-    assert gamblers.capitals[place] == pytest.approx(capital, rel=1e-9)
+def test_capitals_and_their_p_value_are_those_of_the_loop(chunks, lambda_, place):
+    sequence = bet(chunks, lambda_)
+    capital = oracles.capital_against(place / 1000, chunks, lambda_)
+    assert sequence.capitals[place] == pytest.approx(capital, rel=1e-9)
     against = np.full(1000, np.inf)
     against[place] = 2.0
-    assert gamblers.p_value(against) == pytest.approx(min(1, 0.5 / capital), rel=1e-9)
+    assert sequence.p_value(against) == pytest.approx(min(1, 0.5 / capital), rel=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["exact", "jaccard"])
@@ -171,15 +171,15 @@ def test_the_p_value_compares_the_stream_with_the_calibration_set(dist, metric):
     table = ls.monitor(
         judge, dist[600:660], chunk_size=20, labels={t: labels[t] for t in range(3)}
     ).to_frame()
-    gamblers = Gamblers(judge._share_of_estimates)
+    sequence = BettingConfidenceSequence(judge._lambda)
     chunks = []
     for t in range(3):
         part, rows = dist[600 + 20 * t : 620 + 20 * t], labels[t][0]
         values = ls.accuracy(labels[t][1], part[rows].mode(), metric)
-        chunks.append(gamblers.make_outcomes(values, judge.predict(part), rows, seed=t + 1))
+        chunks.append(sequence.make_outcomes(values, judge.predict(part), rows, seed=t + 1))
     known = judge.compare_estimates()[1]
     products = [
-        oracles.capital_against(i / 1000, chunks, judge._share_of_estimates)
+        oracles.capital_against(i / 1000, chunks, judge._lambda)
         * oracles.capital_above((i + 1) / 1000, known)
         for i in range(0, 1000, 10)
     ]
@@ -200,16 +200,16 @@ def test_the_highest_bound_is_no_alarm_by_itself(dist, estimator):
 def test_outcomes_are_unbiased_and_scatter_less():
     # One population: the mean outcome is that of the accuracies, whatever the estimates.
     rng = np.random.default_rng(0)
-    gamblers, found, plain = Gamblers(0.8), [], []
+    sequence, found, plain = BettingConfidenceSequence(0.8), [], []
     for seed in range(400):
         p = rng.uniform(size=200)
         accuracy, rows = (rng.uniform(size=200) < p).astype(float), np.arange(20)
-        found.append(gamblers.make_outcomes(accuracy[rows], 0.9 * p, rows, seed).mean())
+        found.append(sequence.make_outcomes(accuracy[rows], 0.9 * p, rows, seed).mean())
         plain.append(accuracy[rows].mean())
     assert abs(np.mean(found) - 0.5) < 4 * np.std(found) / 20
     assert np.std(found) < 0.9 * np.std(plain)
     every = np.arange(200)
-    outcomes = gamblers.make_outcomes(accuracy, p, every, 0)
+    outcomes = sequence.make_outcomes(accuracy, p, every, 0)
     assert (outcomes == accuracy).all()  # nothing unlabelled is left
 
 

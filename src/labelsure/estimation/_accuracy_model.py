@@ -53,7 +53,7 @@ term sharp estimates are badly calibrated. `sharp` needs the labelsets of the tr
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of features: the set that a name stands for, or the names themselves.
+    """Names of features, with the name of a feature set replaced by its members.
 
     Examples
     --------
@@ -64,30 +64,30 @@ def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
         if features in FEATURE_SETS:
             return FEATURE_SETS[features]
         features = (features,)
-    known = [*CANDIDATES, *_OTHER_FEATURES, *FEATURE_SETS]
+    feature_names = [*CANDIDATES, *_OTHER_FEATURES, *FEATURE_SETS]
     for name in features:
         if name not in CANDIDATES and name not in _OTHER_FEATURES:
-            raise unknown_name("feature", name, known)
+            raise unknown_name("feature", name, feature_names)
     if len(features) == 0:
         raise InputError(
-            f"`features` must name at least one of {', '.join(known)}, got none of them."
+            f"`features` must name at least one of {', '.join(feature_names)}, got none of them."
         )
     return tuple(features)
 
 
 def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empty: float) -> Floats:
-    """Features as an (n, number of features) array, each column contiguous."""
+    """Features, (n, m), in Fortran order."""
     matrix = np.empty((len(table), len(names)), order="F")
     for j, name in enumerate(names):
         if name in CANDIDATES:
             matrix[:, j] = table.candidate_up_to_scale(name)
         else:
             matrix[:, j] = _OTHER_FEATURES[name](table, metric, empty)
-    finite = np.isfinite(matrix).all(axis=0)
-    if not finite.all():
+    is_finite = np.isfinite(matrix).all(axis=0)
+    if not is_finite.all():
         raise InputError(
-            f"The feature {names[int(np.argmin(finite))]!r} must be finite, got NaN or infinity. "
-            "Leave it out of `features`, or check the distribution."
+            f"The feature {names[int(np.argmin(is_finite))]!r} must be finite, got NaN or "
+            "infinity. Leave it out of `features`, or check the distribution."
         )
     return matrix
 
@@ -132,14 +132,15 @@ class RidgeModel:
         return self
 
     def _fit_logits(self, design: Floats, values: Floats) -> Floats:
+        """Coefficients of the weighted logistic regression, the intercept last, (m + 1,)."""
         weights = np.concatenate([values, 1 - values])
-        used = weights > 0
-        is_success = np.repeat([1, 0], len(values))[used]
+        has_weight = weights > 0
+        is_success = np.repeat([1, 0], len(values))[has_weight]
         if is_success.min() == is_success.max():  # all right, or all wrong
             logit = LARGEST_LOGIT * (1 if is_success[0] else -1)
             return np.append(np.zeros(len(self.centre)), logit)
         model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8, max_iter=200)
-        model.fit(np.tile(design[:, :-1], (2, 1))[used], is_success, weights[used])
+        model.fit(np.tile(design[:, :-1], (2, 1))[has_weight], is_success, weights[has_weight])
         return np.append(model.coef_[0], model.intercept_)
 
     def _design(self, features: Floats) -> Floats:
@@ -147,44 +148,44 @@ class RidgeModel:
         return np.column_stack([(features - self.centre) / self.scale, np.ones(len(features))])
 
     def predict(self, features: Floats) -> Floats:
-        """Estimated accuracies, (n,), within the range of those fitted to."""
+        """Estimated accuracies, (n,), clipped to the range of the accuracies in `fit`."""
         return np.clip(expit(self._design(features) @ self.coefficients), *self.range)
 
     def sum_slopes(self, features: Floats) -> Floats:
-        """Derivatives of the estimates by the coefficients, summed over rows, (m + 1,)."""
+        """Gradient of the sum of all estimates with respect to the coefficients, (m + 1,)."""
         design = self._design(features)
         rates = expit(design @ self.coefficients)
         return np.asarray((rates * (1 - rates)) @ design)
 
     def mean_variance(self, slopes: Floats) -> float:
-        """Sampling variance of a mean by the fit, from its slopes (delta method)."""
+        """Variance of a mean estimate due to the fit (delta method); `slopes` is its gradient."""
         return float(slopes @ self.covariance @ slopes)
 
 
 @dataclass(frozen=True)
 class LabelsetFrequencies:
-    """The labelsets of some rows, and how many rows have each.
+    """Distinct labelsets of some rows, and the number of rows with each.
 
     Parameters
     ----------
     labelsets
-        (m, L) the distinct ones, in the order of their codes; of sparse rows the labels of all, one
-        labelset after the other.
+        (m, L) distinct labelsets in the order of their codes; of sparse rows their column indices,
+        one labelset after the other.
     counts
-        (m,) rows with each.
+        (m,) number of rows with each.
     label_names
-        One for each label; None where nobody named them.
+        One for each label; None without names.
     starts
-        (m + 1,) where each labelset starts, of sparse rows; None for an array.
+        (m + 1,) row pointers of sparse rows; None for an array.
     n_labels
         L, of sparse rows.
 
     Examples
     --------
-    >>> seen = LabelsetFrequencies.of(np.array([[1, 0], [1, 0], [0, 1]], dtype=np.int8))
-    >>> seen.counts_of(np.array([[1, 0], [1, 1]], dtype=np.int8))
+    >>> frequencies = LabelsetFrequencies.of(np.array([[1, 0], [1, 0], [0, 1]], dtype=np.int8))
+    >>> frequencies.counts_of(np.array([[1, 0], [1, 1]], dtype=np.int8))
     array([2, 0])
-    >>> seen.log_frequencies(np.array([[1, 0], [1, 1]], dtype=np.int8)).round(2)
+    >>> frequencies.log_frequencies(np.array([[1, 0], [1, 1]], dtype=np.int8)).round(2)
     array([-0.47, -2.08])
     """
 
@@ -196,50 +197,50 @@ class LabelsetFrequencies:
 
     @property
     def rows(self) -> Labelsets:
-        """The distinct labelsets."""
+        """Distinct labelsets, (m, L)."""
         if self.starts is None or self.n_labels is None:
             return self.labelsets
         return sparse_ones(self.labelsets, self.starts, self.n_labels)
 
     @classmethod
     def of(cls, Y: Labelsets, label_names: tuple[str, ...] | None = None) -> LabelsetFrequencies:
-        """Count (n, L) labelsets of at least one row."""
+        """Frequencies of (n, L) labelsets, n >= 1."""
         _, first, counts = np.unique(row_keys(Y), return_index=True, return_counts=True)
         counts = counts.astype(np.int64)
         if is_sparse(Y):  # plain arrays, which can be saved
             rows: Any = Y[first]
-            labels, starts = (part.astype(np.int64) for part in (rows.indices, rows.indptr))
+            labels, starts = (array.astype(np.int64) for array in (rows.indices, rows.indptr))
             return cls(labels, counts, label_names, starts, Y.shape[1])
         return cls(np.ascontiguousarray(Y[first]), counts, label_names)
 
     @classmethod
     def read(cls, Y_train: LabelsetsLike, dist: object) -> LabelsetFrequencies:
-        """Count the labelsets of training data, in the order of the labels of a distribution."""
+        """Frequencies of training labelsets, labels in the order of the distribution."""
         if isinstance(Y_train, cls):
             return Y_train
         names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
         sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
-        given = ParsedLabelsets.read(Y_train, "Y_train")
-        rows = given.to_rows(names, beside="the distribution", sparse=sparse)
+        parsed = ParsedLabelsets.read(Y_train, "Y_train")
+        rows = parsed.to_rows(names, beside="the distribution", sparse=sparse)
         if rows.shape[0] == 0:
             raise InputError("`Y_train` must hold at least one labelset, got none. Leave it out.")
-        return cls.of(rows, names or given.label_names)
+        return cls.of(rows, names or parsed.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
         """Number of rows with each of the (n, L) labelsets, (n,)."""
-        known_rows = self.rows
-        if is_sparse(known_rows) != is_sparse(Y):
-            known_rows, Y = make_sparse(known_rows), make_sparse(Y)
-        known, keys = row_keys(known_rows), row_keys(Y)
-        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        return np.where(known[places] == keys, self.counts[places], 0)
+        rows = self.rows
+        if is_sparse(rows) != is_sparse(Y):
+            rows, Y = make_sparse(rows), make_sparse(Y)
+        own_keys, keys = row_keys(rows), row_keys(Y)
+        positions = np.minimum(np.searchsorted(own_keys, keys), len(own_keys) - 1)
+        return np.where(own_keys[positions] == keys, self.counts[positions], 0)
 
     def log_frequencies(self, Y: Labelsets) -> Floats:
         """Log-frequency of each of the (n, L) labelsets, (n,)."""
         return np.log((self.counts_of(Y) + 0.5) / (self.counts.sum() + 1))
 
     def add_to(self, table: ScoreTable) -> ScoreTable:
-        """Table with the log-frequencies of its decisions, added where it has none."""
+        """Table with a column of the log-frequencies of its decisions, unless it has one."""
         if table.knows_frequencies:
             return table
         if table.decisions is None:
@@ -247,7 +248,7 @@ class LabelsetFrequencies:
                 f"The table must have a column {LOG_FREQUENCY!r} for an estimator that counts "
                 "labelsets. Pass the distribution, or `ScoreTable.from_distribution`."
             )
-        known, n_known = self.label_names, self.rows.shape[1]
+        own_names, n_own = self.label_names, self.rows.shape[1]
         names, n_labels = table.label_names, table.decisions.shape[1]
-        check_same_labels(names, n_labels, known, n_known, "the training data")
+        check_same_labels(names, n_labels, own_names, n_own, "the training data")
         return table.with_columns({LOG_FREQUENCY: self.log_frequencies(table.decisions)})

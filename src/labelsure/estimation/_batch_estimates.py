@@ -90,11 +90,11 @@ class Estimate:
         name = (self.quantity[:1].upper() + self.quantity[1:]).replace("-f1", "-F1")
         mean, low, high = map(self._figure.format, (self.mean, self.low, self.high))
         interval = f"{100 * self.level:g}% interval {low} to {high}"
-        rests = [f"{interval}, n = {self.n_samples:,}", self.basis]
+        details = [f"{interval}, n = {self.n_samples:,}", self.basis]
         if self.shift is not None:
-            rests.append(self.shift.brief)
-        said = f"{name} {mean} ({'; '.join(part for part in rests if part)})."
-        return f"{said} Not tested for shift: {self.untested}." if self.untested else said
+            details.append(self.shift.brief)
+        sentence = f"{name} {mean} ({'; '.join(detail for detail in details if detail)})."
+        return f"{sentence} Not tested for shift: {self.untested}." if self.untested else sentence
 
     def _repr_html_(self) -> str:
         import pandas as pd
@@ -105,7 +105,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class BatchSums:
-    """Sums over a batch from which its estimate follows; those of parts can be added.
+    """Sums over a batch from which its estimate follows; sums of parts can be added.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class BatchSums:
     slopes
         (m,) derivatives of the total by the coefficients of the model of accuracy.
     lowest, highest
-        Of the estimates.
+        Smallest and largest estimate.
     """
 
     n_samples: int
@@ -133,7 +133,7 @@ class BatchSums:
 
     @classmethod
     def of(cls, estimated: Floats, slopes: Floats) -> BatchSums:
-        """Sum up the (n,) estimates of some rows."""
+        """Sums of (n,) estimates."""
         bernoulli_variance = float((estimated * (1 - estimated)).sum())
         n_samples, total = len(estimated), float(estimated.sum())
         deviations = float(((estimated - total / max(n_samples, 1)) ** 2).sum())
@@ -158,12 +158,13 @@ class BatchSums:
 
 
 MIN_CLUSTERS = 10
-"""Clusters of dependent calibration rows: fewer do not show how much their rows share."""
+"""Minimum number of clusters of dependent calibration rows: fewer do not show how strong the
+dependence within clusters is."""
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """How calibration accuracies scatter around estimates that were fitted to others.
+    """Residual variance of calibration accuracies around out-of-fold estimates.
 
     Parameters
     ----------
@@ -181,12 +182,15 @@ class Scatter:
     design_effect: float = 1.0
 
     def single_variance(self, sums: BatchSums) -> float:
-        """Mean variance of the accuracies of a batch around their estimates."""
+        """Mean over a batch of the variance of one accuracy around its estimate.
+
+        Each estimate p is shrunk to q = (n p + 1) / (n + 2), as by one success and one failure
+        more: n successes of n do not prove certainty. Then
+        q(1 - q) = (n^2 p(1 - p) + n + 1) / (n + 2)^2.
+        """
         n = self.n_clusters
-        bernoulli_variance = (n**2 * sums.bernoulli_variance / sums.n_samples + n + 1) / (
-            n + 2
-        ) ** 2
-        return self.ratio * bernoulli_variance
+        variance = (n**2 * sums.bernoulli_variance / sums.n_samples + n + 1) / (n + 2) ** 2
+        return self.ratio * variance
 
     @property
     def too_few(self) -> bool:
@@ -197,17 +201,16 @@ class Scatter:
 def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level: float) -> Estimate:
     """Mean of the estimates with an interval for the batch's mean accuracy.
 
-    Each estimate p is moved off the edges as by one success and one failure more: n successes of n
-    do not prove certainty. Rows of a batch depend on each other as those of the calibration set.
+    The rows of the batch are assumed to be clustered as those of the calibration set.
     """
     check_level(level)
     n_samples, n_fitted = sums.n_samples, scatter.n_clusters
-    single = scatter.single_variance(sums)
-    # A mean cannot be known better than from as many rows as were fitted to.
-    of_fit = max(fit_variance, single * scatter.design_effect / scatter.n_rows)
-    variance = single * min(scatter.design_effect, n_samples) / n_samples + of_fit
+    single_variance = scatter.single_variance(sums)
+    # At least the variance of the mean of all calibration accuracies.
+    fit_variance = max(fit_variance, single_variance * scatter.design_effect / scatter.n_rows)
+    variance = single_variance * min(scatter.design_effect, n_samples) / n_samples + fit_variance
     mean = sums.total / n_samples
-    # The variance itself is estimated, from as many residuals.
+    # Student: the variance is estimated from as many residuals.
     margin = float(stdtrit(max(n_fitted - 1, 1), (1 + level) / 2)) * variance**0.5
     margin = 1.0 if scatter.too_few else margin
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
@@ -216,17 +219,17 @@ def mean_interval(sums: BatchSums, scatter: Scatter, fit_variance: float, level:
 
 
 MIN_LABELLED = 10
-"""Rows: with fewer, an interval says next to nothing."""
+"""Minimum number of labelled rows: with fewer the interval is too wide to be of use."""
 
 DRAWN = "{:,} rows labelled, assumed drawn at random"
 
 INTERVALS = ("pseudo-rows", "betting")
-"""How the interval of a batch with a few labels is made: approximate and narrow, or a bound that is
+"""Methods for the interval of a batch with a few labels: approximate and narrow, or a bound that is
 proved for every distribution of accuracies (`docs/howto/shift.md` compares them)."""
 
 
 def check_enough_labels(n_labelled: int) -> None:
-    """Refuse labelled rows that are too few for an interval."""
+    """Raise InputError for fewer labelled rows than an interval needs."""
     if n_labelled < MIN_LABELLED:
         raise InputError(
             f"At least {MIN_LABELLED} rows must be labelled for an interval, got "
@@ -239,33 +242,33 @@ def few_labels_interval(
     accuracy: Floats,
     estimated: Floats,
     *,
-    share: float,
+    lambda_: float,
     level: float,
     interval: str = "pseudo-rows",
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """Mean accuracy of a batch of which random rows are labelled, with an interval.
+    """Prediction-powered mean accuracy of a batch of which random rows are labelled.
 
-    Accuracies lie between `ends`. The mean is unbiased for any batch and any `share`, which was
-    fixed on other rows: mean(share * estimated) of all rows + mean(accuracy - share * estimated) of
-    the labelled ones.
+    Accuracies lie between `ends`. The mean is unbiased for any batch and any power-tuning
+    coefficient `lambda_`, which was fixed on other rows: mean(lambda_ * estimated) of all rows +
+    mean(accuracy - lambda_ * estimated) of the labelled ones.
     """
     check_level(level)
     read_choice(interval, "interval", INTERVALS)
     n_labelled, n_samples = len(accuracy), sums.n_samples
     check_enough_labels(n_labelled)
-    rectifier, proxy = accuracy - share * estimated, share * sums.total / n_samples
+    rectifier, proxy = accuracy - lambda_ * estimated, lambda_ * sums.total / n_samples
     mean = proxy + float(rectifier.mean())
     basis = DRAWN.format(n_labelled)
-    span = ends[0] - share * sums.highest, ends[1] - share * sums.lowest  # of all residuals
+    span = ends[0] - lambda_ * sums.highest, ends[1] - lambda_ * sums.lowest  # range of residuals
     if interval == "betting":
-        found = _betting_bounds(rectifier, span, n_samples, (1 - level) / 2)
+        bounds = _betting_bounds(rectifier, span, n_samples, (1 - level) / 2)
         basis += "; interval by betting"
     else:
         # A range of 1 also for differences, which are seldom 1 or -1 (`benchmarks.compare_models`).
         slack = (ends[1] - ends[0] - 1) / 2
-        found = _pseudo_row_bounds(rectifier, (span[0] + slack, span[1] - slack), n_samples, level)
-    low, high = max(ends[0], proxy + found[0]), min(ends[1], proxy + found[1])
+        bounds = _pseudo_row_bounds(rectifier, (span[0] + slack, span[1] - slack), n_samples, level)
+    low, high = max(ends[0], proxy + bounds[0]), min(ends[1], proxy + bounds[1])
     return Estimate(
         float(np.clip(mean, low, high)),
         low,
@@ -281,16 +284,16 @@ def few_labels_interval(
 def _pseudo_row_bounds(
     rectifier: Floats, span: tuple[float, float], n_all: int, level: float
 ) -> tuple[float, float]:
-    """Bound the mean of a batch's residuals by Student's interval with one pseudo-row at each end.
+    """Student's interval of a batch's mean residual, with a pseudo-row at each end of `span`.
 
-    In the manner of Agresti and Coull (1998): failures that were not seen may matter more than
-    those that were. Centre and variance are those of k + 2 residuals, k of which are real; the
-    labelled part of the batch is known.
+    In the manner of Agresti and Coull (1998): failures that were not observed may matter more than
+    those that were. Centre and variance of the unlabelled rows are those of k + 2 residuals, k of
+    which are real; the labelled rows are fixed (finite-population correction).
     """
     k = len(rectifier)
-    values, unknown = np.append(rectifier, span), 1 - k / n_all
-    centre = float(rectifier.mean() + unknown * (values.mean() - rectifier.mean()))
-    variance = float(values.var(ddof=1)) * unknown / k
+    padded, unlabelled_share = np.append(rectifier, span), 1 - k / n_all
+    centre = float(rectifier.mean() + unlabelled_share * (padded.mean() - rectifier.mean()))
+    variance = float(padded.var(ddof=1)) * unlabelled_share / k
     margin = float(stdtrit(k - 1, (1 + level) / 2)) * variance**0.5
     return centre - margin, centre + margin
 
@@ -298,9 +301,10 @@ def _pseudo_row_bounds(
 def _betting_bounds(
     rectifier: Floats, span: tuple[float, float], n_all: int, error: float
 ) -> tuple[float, float]:
-    """Bound the mean of a batch's residuals, which lie in `span`, from both sides.
+    """Two-sided betting bounds of a batch's mean residual; residuals lie in `span`.
 
-    Betting needs an order that has nothing to do with the outcomes: rows of a file may be sorted.
+    Betting needs an order that is independent of the outcomes, hence the shuffle: files may be
+    sorted.
     """
     start, width = span[0], max(span[1] - span[0], 1e-12)
     outcomes = np.clip((make_generator(0).permutation(rectifier) - start) / width, 0.0, 1.0)
@@ -312,9 +316,9 @@ def _betting_bounds(
 def read_few_labels(
     dist: object, decisions: object, Y_true: LabelsetsLike, rows: object
 ) -> tuple[Indices, Labelsets]:
-    """Positions of the labelled rows in ascending order, and their labelsets.
+    """Positions of the labelled rows, (k,), ascending, and their labelsets, (k, L).
 
-    In ascending order, so that a result does not depend on the order of the labelled rows.
+    Ascending, so that results do not depend on the order of the labelled rows.
     """
     if not isinstance(dist, LabelsetDistribution) or decisions is None:
         raise InputError(
@@ -325,49 +329,50 @@ def read_few_labels(
         raise InputError("`Y_true` must be given with `rows`: the truth of these rows.")
     if rows is None:
         rows = _find_rows(dist.index, Y_true)
-    places = check_rows(rows, len(dist))
-    truth = dist[places]._align_truth(Y_true)
-    order = np.argsort(places)
-    return places[order], truth[order]
+    positions = check_rows(rows, len(dist))
+    truth = dist[positions]._align_truth(Y_true)
+    order = np.argsort(positions)
+    return positions[order], truth[order]
 
 
 def _find_rows(index: RowIndex, Y_true: LabelsetsLike) -> Indices:
-    """Positions in a batch of the rows of a DataFrame, by their names."""
-    own = index_of(Y_true)
+    """Positions in a batch of the rows of the DataFrame `Y_true`, by index, (k,)."""
+    ids = index_of(Y_true)
     is_named = hasattr(Y_true, "columns")
-    if index is None or own is None or not is_named or (counts_rows(index) and counts_rows(own)):
+    if index is None or ids is None or not is_named or (counts_rows(index) and counts_rows(ids)):
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, got None. Pass "
             "`rows`, or make `Y_true` a DataFrame whose index names rows of the batch."
         )
     if not index.is_unique:
         raise InputError("The index of the batch must name each row once. Pass `rows`.")
-    places = index.get_indexer(own)
-    if (places < 0).any():
+    positions = index.get_indexer(ids)
+    if (positions < 0).any():
         raise InputError(
-            f"Each row of `Y_true` must be in the batch, {own[places < 0][0]!r} is not. Check its "
-            "index."
+            f"Each row of `Y_true` must be in the batch, {ids[positions < 0][0]!r} is not. Check "
+            "its index."
         )
-    return np.asarray(places, dtype=np.intp)
+    return np.asarray(positions, dtype=np.intp)
 
 
 def check_rows(rows: object, n_samples: int) -> Indices:
-    """Positions of the labelled rows in the batch. Raises InputError."""
-    places = np.asarray(rows)
-    places = places.astype(np.intp) if places.shape == (0,) else places
-    if places.ndim != 1 or places.dtype.kind not in "iu":
+    """Positions of the labelled rows in the batch, (k,). Raises InputError."""
+    positions = np.asarray(rows)
+    positions = positions.astype(np.intp) if positions.shape == (0,) else positions
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
         raise InputError(
             "`rows` must be the positions of the labelled rows in the batch, whole numbers from "
-            f"0, got {places.dtype} of shape {places.shape}. For a mask pass "
+            f"0, got {positions.dtype} of shape {positions.shape}. For a mask pass "
             "`numpy.flatnonzero(mask)`."
         )
-    if len(places) and not (places.min() >= 0 and places.max() < n_samples):
+    if len(positions) and not (positions.min() >= 0 and positions.max() < n_samples):
         raise InputError(
-            f"`rows` must lie from 0 to {n_samples - 1}, got {places.min()} to {places.max()}."
+            f"`rows` must lie from 0 to {n_samples - 1}, got {positions.min()} to "
+            f"{positions.max()}."
         )
-    if len(np.unique(places)) < len(places):
+    if len(np.unique(positions)) < len(positions):
         raise InputError(
             "`rows` must name each labelled row once, got some twice. Keep one labelset for each "
             "row."
         )
-    return places.astype(np.intp)
+    return positions.astype(np.intp)

@@ -1,9 +1,9 @@
 """Estimated accuracies of the rows of a batch, and the summary from which its mean is estimated.
 
-A summary has the sums that an estimate follows from, and what a shift test compares of at most
-2,000 random rows. Summaries of parts add up to that of the whole, so that neither files nor streams
-need to be held as a whole. Each compared row draws a key; those with the smallest keys stay, a
-random sample of all parts whatever their sizes are.
+A summary has the sums that an estimate follows from, and the columns that a shift test compares, of
+at most 2,000 random rows. Summaries of parts add up to that of the whole, so that neither files nor
+streams need to be held as a whole. Each compared row draws a random key; the rows with the smallest
+keys stay (bottom-k sampling), a random sample of all parts whatever their sizes are.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class ComparedRows:
     Parameters
     ----------
     view
-        A row for each; at most 2,000.
+        One row each; at most 2,000.
     keys
-        (n,) the random key of each.
+        (n,) random keys in [0, 1).
     """
 
     view: pd.DataFrame
@@ -41,7 +41,7 @@ class ComparedRows:
 
     @classmethod
     def draw(cls, view: pd.DataFrame, n_all: int) -> ComparedRows:
-        """Give keys to a random sample of `n_all` rows: the smallest of as many."""
+        """Sample of `n_all` rows with random keys: the smallest ones of `n_all` uniform numbers."""
         generator = np.random.default_rng(0)
         smallest = np.sort(generator.random(max(n_all, len(view))))[: len(view)]
         return cls(view, generator.permutation(smallest))
@@ -59,14 +59,14 @@ class ComparedRows:
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """Sums over a batch and what is compared of it; `+` joins the summaries of two parts.
+    """Sums over a batch and a sample for the shift test; `+` joins the summaries of two parts.
 
     Parameters
     ----------
     sums
         Sums over the estimated accuracies.
     compared
-        Rows for the shift test; None where there is nothing to compare them with.
+        Sample for the shift test; None without one.
     entries
         Counts of labels, for micro and macro averages; None where they were not counted.
 
@@ -94,7 +94,7 @@ class BatchSummary:
 
     @property
     def view(self) -> pd.DataFrame | None:
-        """What a shift test compares of at most 2,000 rows, if anything."""
+        """Columns that a shift test compares, of at most 2,000 rows; None without a sample."""
         return None if self.compared is None else self.compared.view
 
     def __add__(self, other: BatchSummary) -> BatchSummary:
@@ -118,7 +118,7 @@ class RowEstimates:
     accuracy
         (n,) estimated accuracies.
     features
-        (n, m) of the model of accuracy.
+        (n, m) features of the model of accuracy.
     model
         The model of accuracy.
     by_label
@@ -132,14 +132,14 @@ class RowEstimates:
     by_label: bool
 
     def sums(self, rows: Mask | None = None) -> BatchSums:
-        """Add up the estimates of some rows; None for all."""
+        """Sums over the estimates of some rows; None for all."""
         accuracy, features = self.accuracy, self.features
         if rows is not None:
             accuracy, features = accuracy[rows], features[rows]
         return BatchSums.of(accuracy, self.model.sum_slopes(features))
 
     def view(self, rows: Indices) -> pd.DataFrame:
-        """Columns that a shift test compares, of some rows."""
+        """Columns that a shift test compares, of the rows at some positions."""
         return self.table._view(rows, by_label=self.by_label)
 
     def summarise(

@@ -23,7 +23,7 @@ from labelsure.estimation.score_table import TRUTH_KEY, ScoreTable
 from labelsure.metrics.clusters import design_effect, number_clusters
 
 MIN_SHARED = 30
-"""Calibration rows: the labelsets of fewer may be the same by chance."""
+"""Minimum number of shared calibration rows: the labelsets of fewer may be equal by chance."""
 
 
 class Difference(Estimate):
@@ -68,27 +68,27 @@ class SharedRows:
 
     @classmethod
     def of(cls, first: AccuracyEstimator, second: AccuracyEstimator) -> SharedRows | None:
-        """Rows that both were fitted to; None if these are few."""
+        """Leading calibration rows that both estimators share; None for fewer than `MIN_SHARED`."""
         tables = first.calibration_, second.calibration_
         n = _count_shared(*tables)
         if n < MIN_SHARED or tables[0].of_one_model != tables[1].of_one_model:
             return None
         pairs = zip(first.compare_estimates(), second.compare_estimates(), strict=True)
         estimated, accuracy = (left[:n] - right[:n] for left, right in pairs)
-        codes = tables[0].clusters
-        codes = np.arange(n) if codes is None else number_clusters(codes[:n])
-        return cls(accuracy, estimated, codes)
+        clusters = tables[0].clusters
+        clusters = np.arange(n) if clusters is None else number_clusters(clusters[:n])
+        return cls(accuracy, estimated, clusters)
 
     @property
-    def share_of_estimates(self) -> float:
-        """How far estimated differences count beside labels of a batch: cov / var in [0, 1]."""
+    def lambda_(self) -> float:
+        """Power-tuning coefficient of estimated differences: cov / var, clipped to [0, 1]."""
         centred = self.estimated - self.estimated.mean()
-        below = float(centred @ centred)
-        return float(np.clip(centred @ self.accuracy / below, 0, 1)) if below > 0 else 0.0
+        variance = float(centred @ centred)
+        return float(np.clip(centred @ self.accuracy / variance, 0, 1)) if variance > 0 else 0.0
 
 
 def _count_shared(first: ScoreTable, second: ScoreTable) -> int:
-    """Count rows from the first on that have the same labelsets in both tables."""
+    """Length of the longest common prefix of the labelsets of two tables."""
     left, right = (table._columns.get(TRUTH_KEY) for table in (first, second))
     if left is None or right is None:
         return 0
@@ -114,32 +114,32 @@ class Comparison:
 
     @property
     def quantity(self) -> str:
-        """What is estimated, in words."""
+        """Name of the estimated quantity, such as "difference in mean F1"."""
         return f"difference in {self.first.estimator._quantity}"
 
     @cached_property
     def shared(self) -> SharedRows | None:
-        """Calibration rows of both; None if these are few."""
+        """Calibration rows of both; None for fewer than `MIN_SHARED`."""
         return SharedRows.of(self.first.estimator, self.second.estimator)
 
     def by_labels(self, Y_true: LabelsetsLike, rows: object, interval: str) -> Difference:
         """Prediction-powered difference, paired on labelled rows of the batch."""
-        (left, places, some), (right, _, same) = (
+        (left, positions, left_labelled), (right, _, right_labelled) = (
             side.estimator._read_few_labels(side.dist, side.Y_pred, Y_true, rows)
             for side in (self.first, self.second)
         )
         metric, empty = self.first.estimator.metric, self.first.estimator.empty
         estimated = left.accuracy - right.accuracy
-        found = few_labels_interval(
+        estimate = few_labels_interval(
             BatchSums.of(estimated, np.empty(0)),
-            some.accuracy(metric, empty) - same.accuracy(metric, empty),
-            estimated[places],
-            share=0.0 if self.shared is None else self.shared.share_of_estimates,
+            left_labelled.accuracy(metric, empty) - right_labelled.accuracy(metric, empty),
+            estimated[positions],
+            lambda_=0.0 if self.shared is None else self.shared.lambda_,
             level=self.level,
             interval=interval,
             ends=(-1.0, 1.0),
         )
-        return replace(Difference(**vars(found)), quantity=self.quantity)
+        return replace(Difference(**vars(estimate)), quantity=self.quantity)
 
     def by_calibration(self, shift: str) -> Difference:
         """Difference of two estimates; its interval by residuals of the shared rows."""
@@ -150,13 +150,13 @@ class Comparison:
             for side in (self.first, self.second)
         )
         estimators = self.first.estimator, self.second.estimator
-        said = [
+        estimates = [
             estimator.estimate(rows.summarise(), level=self.level, shift=shift)
             for estimator, rows in zip(estimators, (left, right), strict=True)
         ]
         differences = left.accuracy - right.accuracy
         if self.shared is None:
-            margin = float(np.hypot(_margin(said[0]), _margin(said[1])))
+            margin = float(np.hypot(_margin(estimates[0]), _margin(estimates[1])))
             basis = "calibrated on different rows, unpaired"
         else:
             inflation = max(estimators[0].fit_inflation(left), estimators[1].fit_inflation(right))
@@ -164,8 +164,8 @@ class Comparison:
             basis = f"paired on {len(self.shared.accuracy):,} {estimators[0].calibration_rows}"
         if not estimators[0].can_compare:
             basis += f"; {estimators[0].trained_models}"
-        mean = said[0].mean - said[1].mean
-        tests = [one.shift for one in said if one.shift is not None]
+        mean = estimates[0].mean - estimates[1].mean
+        tests = [estimate.shift for estimate in estimates if estimate.shift is not None]
         return Difference(
             mean,
             max(-1.0, mean - margin),
@@ -176,25 +176,25 @@ class Comparison:
             self.quantity,
             basis,
             shift=min(tests, key=lambda test: test.p_value) if tests else None,
-            untested=said[0].untested,
+            untested=estimates[0].untested,
         )
 
 
-def _margin(said: Estimate) -> float:
-    """Half the width of an interval that may be cut at 0 or 1."""
-    return max(said.mean - said.low, said.high - said.mean)
+def _margin(estimate: Estimate) -> float:
+    """Half the width of an interval that may be clipped at one end."""
+    return max(estimate.mean - estimate.low, estimate.high - estimate.mean)
 
 
 def _paired_margin(shared: SharedRows, inflation: float, n_batch: int, level: float) -> float:
-    """Half the width of an interval for a batch's difference.
+    """Half the width of the paired interval of a batch's difference.
 
-    One residual more, at the end of the range: models that were equally accurate on all shared rows
-    need not be so on all others.
+    A pseudo-residual of 1 is added, the end of the range: models that were equally accurate on all
+    shared rows need not be so on all others.
     """
     residuals = shared.accuracy - shared.estimated
     residuals = residuals - residuals.mean()
     n, n_clusters = len(residuals), int(shared.clusters.max()) + 1
     effect = design_effect(residuals, shared.clusters)
-    single = (float(residuals @ residuals) + 1) / n
-    variance = single * (effect * inflation / n + min(effect, n_batch) / n_batch)
+    residual_variance = (float(residuals @ residuals) + 1) / n
+    variance = residual_variance * (effect * inflation / n + min(effect, n_batch) / n_batch)
     return float(stdtrit(max(n_clusters - 1, 1), (1 + level) / 2)) * variance**0.5

@@ -48,7 +48,7 @@ N_NAMED = 5
 
 
 def warn_if_truth_is_suspect(table: ScoreTable) -> None:
-    """Warn of columns of the truth that are not those of the probabilities."""
+    """Warn of labels that are never true, and of columns that seem to be in another order."""
     if len(table) < MIN_ROWS or not table.of_one_model:  # the folds of one training set
         return
     marginals, truth = table.marginals, np.asarray(table.truth)
@@ -57,7 +57,7 @@ def warn_if_truth_is_suspect(table: ScoreTable) -> None:
     if never.size:
         expected = marginals.sum(axis=0)[never[0]]
         warn(
-            f"{_list(names, never)} is never true in these {len(truth)} rows, "
+            f"{_list_names(names, never)} is never true in these {len(truth)} rows, "
             f"although the probabilities of {names[never[0]]!r} expect about {expected:.0f} of "
             "them. Check that these labels were annotated, or drop them.",
             ProbabilityWarning,
@@ -74,9 +74,10 @@ def warn_if_truth_is_suspect(table: ScoreTable) -> None:
 
 
 def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
-    """Labels that are never true, although many of them are expected.
+    """Labels that are never true, although at least `MIN_EXPECTED` true entries are expected.
 
-    Expected numbers are scaled down by what the other labels have less than they should.
+    Expected numbers are multiplied by the ratio of true to expected entries of all other labels,
+    where it is below 1.
     """
     expected, true = marginals.sum(axis=0), truth.sum(axis=0)
     others = (true.sum() - true + 1) / (expected.sum() - expected + 1)
@@ -84,27 +85,28 @@ def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
 
 
 def find_better_order(marginals: Floats, truth: Labelsets) -> tuple[Indices, Indices]:
-    """Columns of the probabilities, and those of the truth that fit them better; empty if none.
+    """Columns of the probabilities, (m,), and the columns of the truth that fit them better, (m,).
 
-    An order is chosen by one half of the rows and judged by the other, in both directions.
+    The assignment is chosen on one half of the rows and tested on the other, in both directions.
+    Both are empty if either test fails.
     """
-    nothing = np.empty(0, dtype=np.intp)
+    no_columns = np.empty(0, dtype=np.intp)
     if not 2 <= truth.shape[1] <= MAX_LABELS:
-        return nothing, nothing
+        return no_columns, no_columns
     rows = np.random.default_rng(0).permutation(len(truth))[:MAX_ROWS]
     halves = np.array_split(rows, 2)
     correlations = [_correlate(marginals[half], truth[half]) for half in halves]
-    found = nothing, nothing
-    for known, other in (correlations, correlations[::-1]):
-        columns, fits = linear_sum_assignment(-known)
+    pairs = no_columns, no_columns
+    for chosen_by, tested_by in (correlations, correlations[::-1]):
+        columns, fits = linear_sum_assignment(-chosen_by)
         moved = np.flatnonzero(columns != fits)
-        own = other[moved, moved].sum()
-        best = other[moved, fits[moved]].sum()
+        own = tested_by[moved, moved].sum()
+        best = tested_by[moved, fits[moved]].sum()
         chance = N_ERRORS * np.sqrt(2 * moved.size / len(halves[0]))
         if best - own <= max(MIN_GAIN * moved.size, chance) or best <= MIN_RATIO * own:
-            return nothing, nothing
-        found = moved, fits[moved]
-    return found
+            return no_columns, no_columns
+        pairs = moved, fits[moved]
+    return pairs
 
 
 def _correlate(left: Any, right: Any) -> Floats:
@@ -114,7 +116,7 @@ def _correlate(left: Any, right: Any) -> Floats:
     return left.T @ right / np.where(scale > 0, scale, 1.0)
 
 
-def _list(names: list[str], labels: Indices) -> str:
+def _list_names(names: list[str], labels: Indices) -> str:
     more = f" and {labels.size - N_NAMED} more" if labels.size > N_NAMED else ""
     return ", ".join(repr(names[label]) for label in labels[:N_NAMED]) + more
 
@@ -137,13 +139,15 @@ def warn_if_rows_are_shared(training: Rows, held_out: Rows) -> None:
     """Warn where many held-out rows are identical to training rows."""
     import pandas as pd
 
-    known, asked = _hash_rows(*training), _hash_rows(*held_out)
-    if known is None or asked is None:
+    training_keys, held_out_keys = _hash_rows(*training), _hash_rows(*held_out)
+    if training_keys is None or held_out_keys is None:
         return
-    n_labelsets = known.drop_duplicates().groupby("features").size()
+    n_labelsets = training_keys.drop_duplicates().groupby("features").size()
     if len(n_labelsets) < MIN_DISTINCT or (n_labelsets > 1).mean() > MOST_AMBIGUOUS:
         return  # few values, as of categories: rows are alike without being copies
-    shared = pd.MultiIndex.from_frame(asked).isin(pd.MultiIndex.from_frame(known)).mean()
+    shared = (
+        pd.MultiIndex.from_frame(held_out_keys).isin(pd.MultiIndex.from_frame(training_keys)).mean()
+    )
     if shared > MOST_SHARED:
         warn(
             f"{shared:.0%} of the held-out rows are identical to training rows, features "
@@ -154,7 +158,7 @@ def warn_if_rows_are_shared(training: Rows, held_out: Rows) -> None:
 
 
 def _hash_rows(X: FeaturesLike, Y: Labelsets) -> pd.DataFrame | None:
-    """Hashes of features and labels, equal for identical rows; None of X without such rows."""
+    """Hashes of features and labels, equal for identical rows; None where X cannot be hashed."""
     import pandas as pd
 
     features: Any
@@ -170,7 +174,7 @@ def _hash_rows(X: FeaturesLike, Y: Labelsets) -> pd.DataFrame | None:
     else:
         return None
     keys = pd.DataFrame({"features": features, "labels": _project(Y)})
-    return keys.dropna()  # rows with missing values have no number
+    return keys.dropna()  # the projection of a row with missing values is NaN
 
 
 def _project(rows: Any) -> Any:
@@ -187,7 +191,7 @@ MIN_PERFECT_ROWS, MIN_PERFECT_LABELS = 30, 3  # fewer can all be right
 
 
 def warn_if_leakage_suspected(table: ScoreTable, n_labels: int) -> None:
-    """Ask whether a model that was fitted elsewhere was trained on these rows."""
+    """Warn of a model, fitted elsewhere, whose predictions are nearly all entirely right."""
     if len(table) < MIN_PERFECT_ROWS or n_labels < MIN_PERFECT_LABELS:
         return
     exact = float(table.accuracy("exact", 1.0).mean())
@@ -225,21 +229,21 @@ class PredictComparison:
             same = "The model's own predict returns the same labelsets on all calibration rows."
             return cls(sentence=same)
         values = [accuracy(truth, Y, metric, empty=empty) for Y in (ours, theirs)]
-        said = (
+        sentence = (
             f"On {n_others:,} of {len(values[0]):,} calibration rows these differ from the model's "
             f"own predict: mean {metric.title} {values[0].mean():.3f} instead of "
             f'{values[1].mean():.3f}. decision="predict" judges the model\'s own.'
         )
         if len(values[0]) > 1 and mean_interval(values[1] - values[0])[1] > 0:
-            warn(said, UserWarning)
-        return cls(True, said)
+            warn(sentence, UserWarning)
+        return cls(True, sentence)
 
 
 CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warning in 1,000
 
 
 def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
-    """Sum of the ranks / N of some rows minus its mean over random draws, and its variance.
+    """Wilcoxon's rank sum / N of some rows, minus its expectation, and its variance.
 
     Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
     """

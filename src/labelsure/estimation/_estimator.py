@@ -1,4 +1,4 @@
-"""`AccuracyEstimator`: from what is known of a prediction to its estimated accuracy."""
+"""`AccuracyEstimator`: estimated accuracies by logistic regression on features of predictions."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
 KINDS = {"mode": "the most probable labelsets", "given": "predictions given as `Y_pred`"}
-"""What kinds of decisions are called in a sentence."""
+"""Decision rules in words, for messages."""
 
 N_FOLDS = 5
-MIN_FOLDED = 20  # rows, below which folds would teach nothing
+MIN_FOLDED = 20  # clusters; with fewer, residuals are those of the fit itself
 
 TOO_FEW = f"fewer than {MIN_ROWS} rows"
 CROSS_FITTED = (
     "the model is cross-fitted: the calibration predictions come from the fold models, not from "
     "the final model; hold rows out, e.g. by cv=0.4"
 )
-"""Why a batch is not compared with the calibration set."""
+"""Reasons for which the shift test is skipped."""
 
 
 class BatchSettings(TypedDict, total=False):
-    """Arguments of `AccuracyEstimator.estimate` that others hand on as they are."""
+    """Keyword arguments of `AccuracyEstimator.estimate`."""
 
     metric: str | None
     level: float
@@ -218,8 +218,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         names = check_features("full" if self.features is None else self.features)
         table = self._read_table(dist, Y_pred, names, Y_true)
-        seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
-        table = table if seen is None else seen.add_to(table)
+        frequencies = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
+        table = table if frequencies is None else frequencies.add_to(table)
         if clusters is not None:
             table = table.with_columns({})
             table.clusters = read_clusters(clusters, table.index, len(table), "`dist`")
@@ -236,14 +236,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 f"At least two rows are needed to fit, got {len(table)}. Pass a few hundred for "
                 "useful estimates."
             )
-        outside = (values < 0) | (values > 1)
-        if outside.any():
+        is_outside = (values < 0) | (values > 1)
+        if is_outside.any():
             raise InputError(
                 f"The metric {metric.name!r} must have values in [0, 1] to be estimated, got "
-                f"{values[outside][0]:g}. Rescale it."
+                f"{values[is_outside][0]:g}. Rescale it."
             )
         features = feature_matrix(table, names, metric, empty)
-        self.labelset_frequencies_, self.features_ = seen, names
+        self.labelset_frequencies_, self.features_ = frequencies, names
         self.decision_ = table.decision_rule or "given"
         codes = np.arange(len(table)) if table.clusters is None else number_clusters(table.clusters)
         self.model_ = RidgeModel().fit(features, values, codes)
@@ -254,7 +254,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             self.density_ratios_ = DensityRatios.fit(table, codes)
         estimated = self._estimate_by_folds(features, values, codes)
         self.calibration_ = table._keep(estimated)
-        # Around estimates that learned from them, accuracies scatter less than those to come will.
+        # Out of fold: residuals of the fit itself are smaller than those of new rows.
         bernoulli_variance, residuals = estimated * (1 - estimated), (values - estimated) ** 2
         ratio = float(dispersion_ratio(bernoulli_variance.sum(), residuals.sum()))
         effect = design_effect(values - estimated, codes)
@@ -265,18 +265,18 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _estimate_by_folds(self, features: Floats, values: Floats, clusters: Indices) -> Floats:
-        """Estimated accuracy of each row by a model that was fitted to other clusters, (n,)."""
+        """Out-of-fold estimates, (n,), with folds of whole clusters; in-sample for few clusters."""
         n_clusters = int(clusters.max()) + 1
         if n_clusters < MIN_FOLDED:
             return self.model_.predict(features)
         folds = make_generator(self.random_state).permutation(np.arange(n_clusters) % N_FOLDS)
         folds = folds[clusters]
-        by_others = np.empty(len(values))
+        estimated = np.empty(len(values))
         for fold in range(N_FOLDS):
             is_own = folds == fold
             model = RidgeModel().fit(features[~is_own], values[~is_own])
-            by_others[is_own] = model.predict(features[is_own])
-        return by_others
+            estimated[is_own] = model.predict(features[is_own])
+        return estimated
 
     def predict(self, dist: object, Y_pred: LabelsetsLike = None) -> Floats:
         """Estimated accuracy of each prediction.
@@ -303,7 +303,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         of_any_system: bool = False,
         compares: bool = False,
     ) -> RowEstimates:
-        """Estimate the accuracy of each prediction, and keep what summaries of the batch need.
+        """Estimated accuracy of each prediction, with the table and features behind it.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             raise unknown_name("shift", shift, SHIFTS)
         self._fitted_model()  # before anything is computed
         if isinstance(dist, BatchSummary):
-            if any(given is not None for given in (Y_pred, Y_true, rows)):
+            if any(argument is not None for argument in (Y_pred, Y_true, rows)):
                 raise InputError(
                     "`Y_pred`, `Y_true` and `rows` must be None with a `BatchSummary`, which has "
                     "no rows. Pass the batch."
@@ -418,33 +418,33 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             if metric is not None:
                 return self._average_labels(dist, metric, level, shift)
             return self._estimate_summary(dist, level, shift)
-        labelled = Y_true is not None or rows is not None
+        is_labelled = Y_true is not None or rows is not None
         if metric is not None:
             check_label_metric(metric)
-            is_weighted = shift == "weighted" and not labelled
+            is_weighted = shift == "weighted" and not is_labelled
             if is_weighted or interval != INTERVALS[0]:
                 setting = f"shift={shift!r}" if is_weighted else f"interval={interval!r}"
                 raise InputError(
                     f"`metric` must be a mean over rows with {setting}, got {metric!r}."
                 )
             batch = self._read_labels(dist, Y_pred, Y_true, rows)
-            found = batch.estimate_average(metric, self.empty, level, self.random_state)
-            if labelled:
-                return found
-            found = replace(found, basis=self._basis)
+            estimate = batch.estimate_average(metric, self.empty, level, self.random_state)
+            if is_labelled:
+                return estimate
+            estimate = replace(estimate, basis=self._basis)
             if shift == "ignore":
-                return found
+                return estimate
             rows = sample_rows(len(batch))
             assert isinstance(batch.table, ScoreTable)
-            return self._with_shift(found, batch.table._view(rows, by_label=self.can_compare))
-        compares = shift != "ignore" and not labelled
-        if not labelled:
+            return self._with_shift(estimate, batch.table._view(rows, by_label=self.can_compare))
+        compares = shift != "ignore" and not is_labelled
+        if not is_labelled:
             estimates = self.estimate_rows(dist, Y_pred, compares=compares)
             summary = estimates.summarise() if compares else BatchSummary(estimates.sums())
             return self._estimate_summary(summary, level, shift)
-        estimates, places, some = self._read_few_labels(dist, Y_pred, Y_true, rows)
-        estimated = estimates.accuracy[places]
-        return self.estimate_labelled(estimates.sums(), some, estimated, level, interval)
+        estimates, positions, labelled_table = self._read_few_labels(dist, Y_pred, Y_true, rows)
+        estimated = estimates.accuracy[positions]
+        return self.estimate_labelled(estimates.sums(), labelled_table, estimated, level, interval)
 
     def _read_few_labels(
         self, dist: object, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: object
@@ -452,9 +452,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """Estimates of a batch, positions of its labelled rows, and the table of these."""
         estimates = self.estimate_rows(dist, Y_pred, of_any_system=Y_true is not None)
         decisions = estimates.table.decisions
-        places, truth = read_few_labels(dist, decisions, Y_true, rows)
-        warn_of_chosen_rows([rank_excess(estimates.accuracy, places)])
-        return estimates, places, estimates.table[places].with_truth(truth)
+        positions, truth = read_few_labels(dist, decisions, Y_true, rows)
+        warn_of_chosen_rows([rank_excess(estimates.accuracy, positions)])
+        return estimates, positions, estimates.table[positions].with_truth(truth)
 
     def estimate_labelled(
         self,
@@ -466,11 +466,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     ) -> Estimate:
         """Estimate of a batch with the truth of some rows, drawn at random, and their estimates."""
         accuracy = labelled.accuracy(self.metric, check_empty(self.empty))
-        share = self._share_of_estimates
-        found = few_labels_interval(
-            sums, accuracy, estimated, share=share, level=level, interval=interval
+        estimate = few_labels_interval(
+            sums, accuracy, estimated, lambda_=self._lambda, level=level, interval=interval
         )
-        return replace(found, quantity=self._quantity)
+        return replace(estimate, quantity=self._quantity)
 
     def average_labelled(
         self, entries: EntryCounts, labelled: ScoreTable, metric: str, level: float
@@ -489,7 +488,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _basis(self) -> str:
-        """What an estimate without weights and labels rests on."""
+        """Calibration rows of an estimate without weights and labels, in words."""
         basis = f"calibrated on {len(self.calibration_):,} {self.calibration_rows}"
         if self.calibration_.clusters is not None:
             few = ", too few for an interval" if self.scatter_.too_few else ""
@@ -500,16 +499,16 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     @property
     def trained_models(self) -> str:
-        """Which models an interval after cross-fitting is for."""
+        """Note on the models that an interval after cross-fitting refers to."""
         return f"interval for models trained on {self.calibration_.trained_on} rows"
 
     @property
     def calibration_rows(self) -> str:
-        """What the rows that it was fitted to are called."""
+        """Name of the rows of `fit` in sentences."""
         return "held-out rows" if self.can_compare else "out-of-fold rows"
 
     def fit_inflation(self, rows: RowEstimates) -> float:
-        """Variance that fitting leaves in a batch's mean, relative to a mean of all rows."""
+        """Variance of a batch's mean due to the fit over that of a mean of all rows, at least 1."""
         sums, scatter = rows.sums(), self.scatter_
         fit_variance = self.model_.mean_variance(sums.slopes / sums.n_samples)
         by_rows = scatter.single_variance(sums) * scatter.design_effect / scatter.n_rows
@@ -522,12 +521,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         )
 
     @property
-    def _share_of_estimates(self) -> float:
-        """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
+    def _lambda(self) -> float:
+        """Power-tuning coefficient of estimates beside labels: cov / var, clipped to [0, 1]."""
         estimated, accuracy = self.compare_estimates()
         centred = estimated - estimated.mean()
-        below, above = float(centred @ centred), float(centred @ (accuracy - accuracy.mean()))
-        return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
+        variance = float(centred @ centred)
+        covariance = float(centred @ (accuracy - accuracy.mean()))
+        return float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0 else 0.0
 
     def _calibration_view(self) -> pd.DataFrame:
         """Columns that a shift test compares, of at most 2,000 calibration rows."""
@@ -535,7 +535,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return self.calibration_._view(rows[sample_rows(len(rows))])
 
     def independent_rows(self) -> Indices:
-        """Positions of calibration rows that are independent: a random one of each cluster."""
+        """Positions of one random calibration row of each cluster, ascending."""
         clusters, n_rows = self.calibration_.clusters, len(self.calibration_)
         if clusters is None:
             return np.arange(n_rows)
@@ -555,12 +555,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             weights = weigh_by_inputs(self._calibration_view(), view)
             estimated, accuracy = self.compare_estimates()
             residuals = (accuracy - estimated)[sample_rows(len(accuracy))]
-            found = weighted_interval(sums, residuals, weights, level)
-            return replace(found, quantity=self._quantity)
+            estimate = weighted_interval(sums, residuals, weights, level)
+            return replace(estimate, quantity=self._quantity)
         fit_variance = self.model_.mean_variance(sums.slopes / sums.n_samples)
-        found = mean_interval(sums, self.scatter_, fit_variance, level)
-        found = replace(found, quantity=self._quantity, basis=self._basis)
-        return self._with_shift(found, view) if shift == "test" else found
+        estimate = mean_interval(sums, self.scatter_, fit_variance, level)
+        estimate = replace(estimate, quantity=self._quantity, basis=self._basis)
+        return self._with_shift(estimate, view) if shift == "test" else estimate
 
     def estimate_labels(
         self,
@@ -647,15 +647,15 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return ScoreTable._read(dist, Y_true, Y_pred, metrics)
 
     def _check_decisions(self, table: ScoreTable) -> None:
-        """Refuse decisions that are not made as those that the estimator was fitted to."""
-        own, rule, decisions = table.decision_rule, self.decision_, table.decisions
-        is_same = own in (None, rule)
-        if own == "given" and decisions is not None:  # which may be the mode itself
-            is_same = rule != "mode" or not differing_rows(decisions, table._mode()).any()
+        """Raise InputError unless decisions follow the rule of those in `fit`."""
+        own_rule, fitted_rule, decisions = table.decision_rule, self.decision_, table.decisions
+        is_same = own_rule in (None, fitted_rule)
+        if own_rule == "given" and decisions is not None:  # which may be the mode itself
+            is_same = fitted_rule != "mode" or not differing_rows(decisions, table._mode()).any()
         if not is_same:
-            wanted, came = (KINDS.get(kind, repr(kind)) for kind in (rule, str(own)))
+            expected, got = (KINDS.get(rule, repr(rule)) for rule in (fitted_rule, str(own_rule)))
             raise InputError(
-                f"Predictions must be of the same kind as in `fit` ({wanted}), got {came}. Pass "
+                f"Predictions must be of the same kind as in `fit` ({expected}), got {got}. Pass "
                 "the same kind as `Y_pred`, or fit to the kind that you want to judge: `fit(dist, "
                 "Y_true, Y_pred)`."
             )
@@ -673,12 +673,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             )
         self._check_clusters()
         batch = LabelBatch(calibration, summary.entries)
-        found = batch.estimate_average(metric, self.empty, level, self.random_state)
-        found = replace(found, basis=self._basis)
-        return self._with_shift(found, summary.view) if shift == "test" else found
+        estimate = batch.estimate_average(metric, self.empty, level, self.random_state)
+        estimate = replace(estimate, basis=self._basis)
+        return self._with_shift(estimate, summary.view) if shift == "test" else estimate
 
     def _check_clusters(self) -> None:
-        """Refuse too few clusters of calibration rows for estimates of single labels."""
+        """Raise InputError for fewer clusters than estimates of single labels need."""
         if self.scatter_.too_few:
             raise InputError(
                 f"Estimates of single labels need at least {MIN_CLUSTERS} clusters of calibration "
@@ -688,31 +688,28 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _read_labels(
         self, dist: Any, Y_pred: LabelsetsLike, Y_true: LabelsetsLike, rows: Any
     ) -> LabelBatch:
-        """Rows of a batch without labels, and the calibration of their labels.
-
-        That is fitted to the labelled rows of the batch where there are some.
-        """
-        known = check_labels_are_known(dist, self.label_calibration_)
+        """Batch for label metrics; labelled rows of its own replace the calibration set."""
+        calibration = check_labels_are_known(dist, self.label_calibration_)
         if Y_true is not None or rows is not None:
-            estimates, places, some = self._read_few_labels(dist, Y_pred, Y_true, rows)
-            check_enough_labels(len(places))
-            others = estimates.table[np.delete(np.arange(len(dist)), places)]
-            return LabelBatch(LabelCalibration.fit(some, self.random_state), others, some)
+            estimates, positions, labelled = self._read_few_labels(dist, Y_pred, Y_true, rows)
+            check_enough_labels(len(positions))
+            others = estimates.table[np.delete(np.arange(len(dist)), positions)]
+            return LabelBatch(LabelCalibration.fit(labelled, self.random_state), others, labelled)
         self._check_clusters()
         table = self._read_table(dist, Y_pred, ())
         self._check_decisions(table)
-        return LabelBatch(known, table)
+        return LabelBatch(calibration, table)
 
-    def _with_shift(self, found: Estimate, view: pd.DataFrame | None) -> Estimate:
-        """Estimate with the shift test of its batch, or the reason why there is none."""
+    def _with_shift(self, estimate: Estimate, view: pd.DataFrame | None) -> Estimate:
+        """Estimate with the shift test of its batch, or the reason why the test was skipped."""
         test, untested = self.compare_with_calibration(view)
-        return replace(found, shift=test, untested=untested)
+        return replace(estimate, shift=test, untested=untested)
 
     def compare_with_calibration(self, view: pd.DataFrame | None) -> tuple[ShiftTest | None, str]:
-        """Test whether a batch is like the rows of `fit`; warn if not, say why if it cannot.
+        """Shift test against the calibration set, or None and the reason why it was skipped.
 
-        Predictions of several models, as of cross-fitting, are no reference: the model that
-        predicts in the end differs from each of them, and trees do so by much.
+        Warns if a shift is found. Predictions of several models, as of cross-fitting, are no
+        reference: the final model differs from each of them, trees by much.
         """
         if not self.can_compare:
             return None, CROSS_FITTED
@@ -727,6 +724,6 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     @property
     def can_compare(self) -> bool:
-        """Whether one model made the predictions that it was fitted to."""
+        """Whether one model made all calibration predictions, so that batches can be compared."""
         self._fitted_model()
         return self.calibration_.of_one_model

@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 N_REPLICATES = 200  # of the bootstrap
 
 LARGEST_WEIGHT = 30.0
-"""A kind of row that is more frequent in the batch by this factor is hardly there among the
-labelled ones: larger weights are cut."""
+"""Density ratio at which weights are clipped: such rows are hardly represented in the calibration
+set."""
 
 MIN_EFFECTIVE_SIZE = 50
-"""Of the weighted labelled rows: with fewer, the bootstrap itself cannot be trusted."""
+"""Minimum effective sample size of the weighted rows: below it the bootstrap is unreliable."""
 
-MAX_CUT_SHARE = 0.2
-"""Of the batch, whose weights would be larger."""
+MAX_CLIPPED_SHARE = 0.2
+"""Largest share of batch rows whose density ratio may exceed `LARGEST_WEIGHT`."""
 
 ASSUMPTION = "assumes covariate shift only"
-"""What a weighted estimate rests on: p(accuracy given what is seen of a row) is unchanged."""
+"""Assumption of weighted estimates: p(accuracy given the compared columns) is unchanged."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each labelled row counts for a batch.
+    """Importance weights of the calibration rows for a batch.
 
     Parameters
     ----------
     values
-        (n,) at least 0.
+        (n,) clipped density ratios, at least 0.
     replicates
-        (replicates, n) the same by resampled rows, times how often each was chosen.
+        (replicates, n) weights of bootstrap samples, times the count of each row in the sample.
     """
 
     values: Floats
@@ -59,44 +59,44 @@ class Weights:
 
     @property
     def effective_size(self) -> float:
-        """How many rows of equal weight would be worth as much."""
+        """Kish's effective sample size, (sum of w)^2 / sum of w^2."""
         return float(self.values.sum() ** 2 / (self.values**2).sum())
 
 
-def weigh_by_inputs(known: pd.DataFrame, batch: pd.DataFrame) -> Weights:
-    """Density-ratio weights of the labelled rows for a batch. Raises NotEstimableError."""
-    if len(batch) < MIN_ROWS:
+def weigh_by_inputs(calibration_view: pd.DataFrame, batch_view: pd.DataFrame) -> Weights:
+    """Density-ratio weights of the calibration rows for a batch. Raises NotEstimableError."""
+    if len(batch_view) < MIN_ROWS:
         raise NotEstimableError(
             f"A batch must have at least {MIN_ROWS} rows to be compared with the calibration set, "
-            f"got {len(batch)}. Use a larger batch, or label some of its rows.",
+            f"got {len(batch_view)}. Use a larger batch, or label some of its rows.",
             0.0,
         )
-    _, reference, others = common_columns(known, batch)
+    _, reference, batch = common_columns(calibration_view, batch_view)
     with one_blas_thread():
-        separator = Separator.fit(reference, others)
-        ratio = np.log(len(reference) / len(others))
-        of_batch = np.exp(separator.log_odds(others) + ratio)
-        share_cut = float((of_batch > LARGEST_WEIGHT).mean())
-        values = _cut(separator.log_odds(reference) + ratio)
-        replicates = _replicate(separator, reference, others, ratio)
+        separator = Separator.fit(reference, batch)
+        ratio = np.log(len(reference) / len(batch))
+        batch_weights = np.exp(separator.log_odds(batch) + ratio)
+        clipped_share = float((batch_weights > LARGEST_WEIGHT).mean())
+        values = _clip_weights(separator.log_odds(reference) + ratio)
+        replicates = _bootstrap_weights(separator, reference, batch, ratio)
     weights = Weights(values, replicates)
-    if share_cut > MAX_CUT_SHARE:
+    if clipped_share > MAX_CLIPPED_SHARE:
         raise NotEstimableError(
             "The accuracy of this batch is not estimable from the calibration set: "
-            f"{share_cut:.0%} of its rows lie where there are hardly any calibration rows (at most "
-            f"{MAX_CUT_SHARE:.0%} may). Label some rows drawn at random, and pass them as `Y_true` "
-            "and `rows`.",
+            f"{clipped_share:.0%} of its rows lie where there are hardly any calibration rows (at "
+            f"most {MAX_CLIPPED_SHARE:.0%} may). Label some rows drawn at random, and pass them as "
+            "`Y_true` and `rows`.",
             weights.effective_size,
         )
     return weights
 
 
-def _cut(log_weights: Floats) -> Floats:
+def _clip_weights(log_weights: Floats) -> Floats:
     return np.exp(np.minimum(log_weights, np.log(LARGEST_WEIGHT)))
 
 
 def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
-    """Bootstrap counts of the rows of both samples, (replicates, n) each."""
+    """Multinomial bootstrap counts of the rows of both samples, (replicates, n) each."""
     rng = np.random.default_rng(0)
     left, right = (
         rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES).astype(np.float64)
@@ -105,7 +105,9 @@ def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
     return left, right
 
 
-def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: float) -> Floats:
+def _bootstrap_weights(
+    separator: Separator, reference: Floats, batch: Floats, ratio: float
+) -> Floats:
     """Bootstrap weights, (replicates, n): one Newton step from the fitted separator each."""
     left, right = draw_counts(len(reference), len(batch))
     rows = separator.design(np.concatenate([reference, batch]))
@@ -116,18 +118,15 @@ def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: fl
     gradients = ((np.hstack([left, right]) - 1) * (is_batch - p)) @ rows
     steps = np.linalg.solve(curvature, gradients.T)
     log_weights = (rows[: len(reference)] @ (separator.coefficients[:, np.newaxis] + steps)).T
-    return _cut(log_weights + ratio) * left
+    return _clip_weights(log_weights + ratio) * left
 
 
 def weighted_interval(
-    sums: BatchSums,
-    residuals: Floats,
-    weights: Weights,
-    level: float,
+    sums: BatchSums, residuals: Floats, weights: Weights, level: float
 ) -> Estimate:
     """Doubly robust mean accuracy of a batch. Raises NotEstimableError.
 
-    Residuals are by how much these were more accurate than estimated, (n,).
+    Residuals are actual minus estimated accuracies of the calibration rows, (n,).
     """
     check_level(level)
     size = weights.effective_size
@@ -140,11 +139,13 @@ def weighted_interval(
             size,
         )
     n_samples = sums.n_samples
-    above = float(weights.values @ residuals / weights.values.sum())
+    mean_residual = float(weights.values @ residuals / weights.values.sum())
     replicates = (weights.replicates @ residuals) / weights.replicates.sum(axis=1)
-    single = float(weights.values @ (residuals - above) ** 2 / weights.values.sum())
-    variance = float(replicates.var(ddof=1)) + single / n_samples
-    mean = float(np.clip(sums.total / n_samples + above, 0.0, 1.0))
+    residual_variance = float(
+        weights.values @ (residuals - mean_residual) ** 2 / weights.values.sum()
+    )
+    variance = float(replicates.var(ddof=1)) + residual_variance / n_samples
+    mean = float(np.clip(sums.total / n_samples + mean_residual, 0.0, 1.0))
     margin = float(stdtrit(size - 1, (1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5

@@ -1,21 +1,21 @@
 """Precision, recall and F1 of each label in a batch, their micro and macro averages, and intervals.
 
-All of them are quotients of three counts of a label: how often it is predicted, how often it is
-true, how often both. What is predicted is known; the truth is drawn.
+All of them are quotients of three counts of a label: predicted, true, and true positive. The number
+predicted is known; the truth is drawn.
 
 A logistic regression recalibrates the labels (`LabelCalibration`): the logit of a label's
-probability is a line in the logit of what the classifier says, plus a term if the label is
-predicted, plus a term for how frequent the classifier takes the label to be, plus an offset of this
+probability is linear in the logit of the classifier's probability, plus a term if the label is
+predicted, plus a term for the logit of the label's mean probability, plus an offset of this
 label where it is predicted and another where it is not. The four shared coefficients are nearly
 free; a ridge penalty draws offsets to 0, so that a rare label, of which little is known, goes by
 the others.
 
-Logits are rounded to a tenth. Then all that matters of a batch is how many rows each label has
-at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
-changes a probability by at most 0.0125. What is uncertain, and drawn: the coefficients, by a
-bootstrap over the labelled rows (one Newton step for each replicate, with prior means drawn as
-well), and the truth. Labels of one row are not independent; how much that widens an average
-over labels is measured on the residuals of the labelled rows.
+Logits are rounded to a tenth. Then the number of rows with each logit, by label and predicted or
+not, is sufficient: a table whose size does not depend on the batch. The rounding changes a
+probability by at most 0.0125. Uncertain, and drawn, are the coefficients, by a bootstrap over the
+labelled rows (one Newton step for each replicate, with prior means drawn as well), and the truth.
+Labels of one row are not independent; the resulting variance of an average over labels is measured
+on the residuals of the labelled rows.
 """
 
 from __future__ import annotations
@@ -50,15 +50,14 @@ from labelsure.metrics.registry import check_level
 class Measure:
     """A quotient of the counts of a label, or of all labels together.
 
-    Its value is `tp_weight` * tp / (n_predicted, if it counts, + n_true, if it counts), where tp
-    is how often the label is predicted and true.
+    Its value is tp_weight * tp / (counts_predicted * n_predicted + counts_true * n_true).
 
     Parameters
     ----------
     tp_weight
-        Of the true positives, above the line.
+        Factor of the true positives in the numerator.
     counts_predicted, counts_true
-        Whether what is predicted, and what is true, is counted below the line.
+        Whether the number predicted, and the number true, are in the denominator.
     """
 
     tp_weight: float
@@ -67,15 +66,15 @@ class Measure:
 
     def denominator(self, n_predicted: Floats, n_true: Floats) -> Floats:
         """Denominator of the quotient."""
-        total: Floats = self.counts_predicted * n_predicted + self.counts_true * n_true
-        return total
+        denominator: Floats = self.counts_predicted * n_predicted + self.counts_true * n_true
+        return denominator
 
     def values(self, tp: Floats, n_predicted: Floats, n_true: Floats, empty: float) -> Floats:
         """Quotient of each entry; `empty` for 0/0."""
-        below = self.denominator(n_predicted, n_true) + np.zeros_like(tp, dtype=np.float64)
-        is_known = below > 0
-        quotient = self.tp_weight * np.asarray(tp) / np.where(is_known, below, 1.0)
-        return np.where(is_known, quotient, empty)
+        denominator = self.denominator(n_predicted, n_true) + np.zeros_like(tp, dtype=np.float64)
+        is_defined = denominator > 0
+        quotient = self.tp_weight * np.asarray(tp) / np.where(is_defined, denominator, 1.0)
+        return np.where(is_defined, quotient, empty)
 
 
 MEASURES: dict[str, Measure] = {
@@ -139,15 +138,14 @@ class LabelEstimates(ColumnResult):
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """How often each label is predicted, true, and both.
+    """True positives, true and predicted entries of each label.
 
     Parameters
     ----------
     tp, n_true
-        (..., L) how often a label is predicted and true, and true; before the last axis there may
-        be one for draws.
+        (..., L) true positives and true entries; a leading axis may be one of draws.
     n_predicted
-        (L,) how often it is predicted.
+        (L,) predicted entries.
 
     Examples
     --------
@@ -175,54 +173,54 @@ class LabelCounts:
         return measure.values(tp, self.n_predicted.sum(), n_true, empty)
 
 
-STEP = 0.1  # to which logits are rounded
-N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing is distinguished
+STEP = 0.1  # of rounded logits
+N_STEPS = 90  # on either side of 0; logits are clipped to 9, a probability of 0.0001
 LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 
 SHARED, OFFSET = 10.0, 1.0
 """Prior standard deviations of shared coefficients and of offsets."""
 
 PSEUDO_ENTRIES = 0.1
-"""Entries that are true, and as many that are not, spread over all entries of the labelled rows:
-of predictions that were all right, the next ones need not be."""
+"""Pseudo-counts of true and of false entries, spread over all entries of the labelled rows: rows
+without a single error do not prove that there are none."""
 
 N_SHARED = 4
-WIDE = 0.975  # probability of the quantiles at which intervals are compared
+WIDE = 0.975  # probability of the quantiles by which Student's is compared with the normal
 N_REPLICATES = 200
 N_TRUTHS = 2  # drawn for each replicate
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Entries of a batch that are alike: one label, predicted or not, at one logit.
+    """Entries of a batch grouped by label, predicted or not, and rounded logit.
 
     Parameters
     ----------
     logits
-        (m,) of each cell.
+        (m,) rounded logit of each cell.
     groups
-        (m,) which offset it has, rising: the number of its label, plus L where it is predicted.
+        (m,) index of its offset, ascending: its label, plus L where the label is predicted.
     counts
-        (m,) how many entries it has, at least one.
-    places
-        (n, L) in which cell each entry is.
+        (m,) number of its entries, at least one.
+    cell_of
+        (n, L) cell of each entry.
     """
 
     logits: Floats
     groups: Indices
     counts: Floats
-    places: Indices
+    cell_of: Indices
 
     @classmethod
     def of_batch(cls, marginals: Floats, Y_pred: Labelsets) -> Cells:
-        """Round the logits of a batch and count."""
-        at = _number_entries(marginals, Y_pred)
+        """Cells of the entries of a batch."""
+        at = _entry_indices(marginals, Y_pred)
         counts = np.bincount(at.ravel(), minlength=2 * marginals.shape[1] * len(LOGITS))
         return cls.of_counts(counts, at)
 
     @classmethod
     def of_counts(cls, counts: Integers, at: Indices) -> Cells:
-        """Make cells of the count of each label and logit, and of the place of each entry there."""
+        """Cells of a full table of counts, (2 L * logits,), of which `at` is the entries' index."""
         used = np.flatnonzero(counts)
         numbers = np.empty(len(counts), dtype=np.intp)
         numbers[used] = np.arange(len(used))
@@ -232,14 +230,14 @@ class Cells:
     @property
     def n_labels(self) -> int:
         """The number of labels, L."""
-        return int(self.places.shape[1])
+        return int(self.cell_of.shape[1])
 
     def sum_by_group(self, values: Floats | Integers) -> Floats:
-        """Sum of (m,) values over the cells of each offset, (2 L,)."""
+        """Sum of (m,) values over the cells of each group, (2 L,)."""
         return np.bincount(self.groups, values, 2 * self.n_labels).astype(np.float64, copy=False)
 
     def make_design(self, frequencies: Floats) -> csr_array:
-        """Design matrix times the prior standard deviations of coefficients, (m, 4 + 2 L)."""
+        """Sparse design matrix, (m, 4 + 2 L), with columns scaled by prior standard deviations."""
         n_cells = len(self.logits)
         of_label = frequencies[self.groups % self.n_labels]
         predicted = self.groups >= self.n_labels
@@ -251,7 +249,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class EntryCounts:
-    """How many entries each label has at each rounded logit, of a batch or of a part: they add up.
+    """Number of entries by label, predicted or not, and rounded logit; parts of a batch add up.
 
     Parameters
     ----------
@@ -270,7 +268,7 @@ class EntryCounts:
     @classmethod
     def of_table(cls, table: ScoreTable) -> EntryCounts:
         """Count the entries of a table that knows its labels."""
-        at = _number_entries(table.marginals, np.asarray(table.decisions))
+        at = _entry_indices(table.marginals, np.asarray(table.decisions))
         size = 2 * table.marginals.shape[1] * len(LOGITS)
         return cls(np.bincount(at.ravel(), minlength=size), len(table), table.label_names)
 
@@ -287,14 +285,14 @@ class EntryCounts:
 
     @property
     def cells(self) -> Cells:
-        """Cells without the places of entries."""
+        """Cells, without `cell_of` of single entries."""
         n_labels = len(self.counts) // (2 * len(LOGITS))
         return Cells.of_counts(self.counts, np.empty((0, n_labels), dtype=np.intp))
 
 
 @dataclass(frozen=True)
 class LabelCalibration:
-    """A fitted model of the labels, with replicates that say how far it can be trusted.
+    """Recalibration of the labels: a logistic regression with bootstrap replicates.
 
     Parameters
     ----------
@@ -306,10 +304,9 @@ class LabelCalibration:
         (replicates, 4 + 2 L) intercept, slope, predicted, frequency, then the offsets of each label
         where it is not predicted and where it is, all divided by their standard deviations.
     dispersions
-        By name of the average: how much the labels of one row, which are not independent,
-        widen its variance.
+        By name of the average: its variance relative to that of independent labels, at least 1.
     design_effects
-        (L,) how much clusters of dependent rows widen the variance of a label's counts.
+        (L,) variance of a label's counts relative to that of independent rows.
     """
 
     label_names: LabelNames
@@ -322,49 +319,51 @@ class LabelCalibration:
     def fit(
         cls, table: ScoreTable, random_state: int | None, clusters: Indices | None = None
     ) -> LabelCalibration:
-        """Fit to a table that knows its labels; the seed is of the bootstrap over clusters."""
+        """Calibration of a table with truth; the seed is that of the bootstrap over clusters."""
         generator = make_generator(random_state)
         marginals, Y_true = table.marginals, np.asarray(table.truth)
         n_labels = Y_true.shape[1]
         cells = Cells.of_batch(marginals, np.asarray(table.decisions))
-        frequencies = LOGITS[_round_logits(marginals.mean(axis=0))]
+        frequencies = LOGITS[_logit_indices(marginals.mean(axis=0))]
         design = cells.make_design(frequencies)
-        n_true = np.bincount(cells.places[Y_true == 1], minlength=len(cells.counts))
+        n_true = np.bincount(cells.cell_of[Y_true == 1], minlength=len(cells.counts))
         model = LogisticRegression(fit_intercept=False, tol=1e-6, max_iter=1000)
         is_true = np.repeat([1, 0], len(n_true))
-        numbers = np.concatenate([n_true, cells.counts - n_true])
-        numbers = numbers + PSEUDO_ENTRIES * np.tile(cells.counts, 2) / cells.counts.sum()
-        model.fit(vstack([design] * 2), is_true, numbers)
+        weights = np.concatenate([n_true, cells.counts - n_true])
+        weights = weights + PSEUDO_ENTRIES * np.tile(cells.counts, 2) / cells.counts.sum()
+        model.fit(vstack([design] * 2), is_true, weights)
         probabilities = expit(design @ model.coef_[0])
         variances = cells.counts * probabilities * (1 - probabilities)
-        # Replicates: how often each cluster is chosen beyond once moves the gradient from 0.
-        residuals = Y_true - probabilities[cells.places]
+        # Bootstrap counts minus 1 are the weights of the scores in the gradient of a replicate.
+        residuals = Y_true - probabilities[cells.cell_of]
         starts = np.arange(0, residuals.size + 1, n_labels)
-        scores = csr_array((residuals.ravel(), cells.places.ravel(), starts)) @ design
+        scores = csr_array((residuals.ravel(), cells.cell_of.ravel(), starts)) @ design
         clusters = np.arange(len(Y_true)) if clusters is None else clusters
         scores = sum_by_cluster(scores, clusters)
         design_effects = np.array([design_effect(column, clusters) for column in residuals.T])
         n_drawn = scores.shape[0]
-        extra = generator.multinomial(n_drawn, np.full(n_drawn, 1 / n_drawn), N_REPLICATES)
+        resampled = generator.multinomial(n_drawn, np.full(n_drawn, 1 / n_drawn), N_REPLICATES)
         gradients = (
-            generator.normal(size=(scores.shape[1], N_REPLICATES)) + scores.T @ (extra - 1).T
+            generator.normal(size=(scores.shape[1], N_REPLICATES)) + scores.T @ (resampled - 1).T
         )
         hessian = design.T @ diags_array(variances) @ design + eye_array(len(gradients))
         steps = splu(hessian.tocsc()).solve(gradients).T
-        # Of few rows or clusters: as much wider as Student's interval is.
+        # Few rows or clusters: widened by the ratio of Student's to normal quantiles.
         steps *= stdtrit(max(n_drawn - 1, 1), WIDE) / ndtri(WIDE)
-        weights = _weigh_labels(cells, probabilities)
-        squares = ((scores[:, N_SHARED:] / OFFSET @ weights.T) ** 2).sum(axis=0)
-        alone = weights**2 @ cells.sum_by_group(variances)
-        # At least 1: residuals of the rows that were fitted to are a little too small.
-        ratios = np.maximum(np.divide(squares, alone, out=np.ones(len(alone)), where=alone > 0), 1)
+        derivatives = _average_derivatives(cells, probabilities)
+        squares = ((scores[:, N_SHARED:] / OFFSET @ derivatives.T) ** 2).sum(axis=0)
+        independent = derivatives**2 @ cells.sum_by_group(variances)
+        # At least 1: residuals of the fit are a little too small.
+        ratios = np.maximum(
+            np.divide(squares, independent, out=np.ones(len(independent)), where=independent > 0), 1
+        )
         dispersions = dict(zip(LABEL_METRICS, map(float, ratios), strict=True))
         return cls(table.label_names, frequencies, model.coef_ + steps, dispersions, design_effects)
 
 
 @dataclass(frozen=True)
 class LabelBatch:
-    """A batch whose labels are estimated.
+    """A batch whose label counts are estimated.
 
     Parameters
     ----------
@@ -384,7 +383,7 @@ class LabelBatch:
         return len(self.table) + (0 if self.labelled is None else len(self.labelled))
 
     def draw(self, random_state: int | None) -> tuple[LabelCounts, LabelCounts]:
-        """Draw coefficients and truths; return the counts of the batch, and those expected."""
+        """Drawn label counts, (draws, L), and their expectations given the drawn coefficients."""
         generator, table = make_generator(random_state), self.table
         entries = table if isinstance(table, EntryCounts) else EntryCounts.of_table(table)
         cells = entries.cells
@@ -400,37 +399,37 @@ class LabelBatch:
         n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
         if self.labelled is not None:
             truth, decisions = map(np.asarray, (self.labelled.truth, self.labelled.decisions))
-            known = [(truth * (decisions == value)).sum(axis=0) for value in (0, 1)]
-            drawn, expected = (sums + np.concatenate(known) for sums in (drawn, expected))
+            observed = [(truth * (decisions == value)).sum(axis=0) for value in (0, 1)]
+            drawn, expected = (sums + np.concatenate(observed) for sums in (drawn, expected))
             n_predicted = n_predicted + decisions.sum(axis=0)
         return _split_counts(drawn, n_predicted), _split_counts(expected, n_predicted)
 
     def estimate_average(
         self, metric: str, empty: float, level: float, random_state: int | None
     ) -> Estimate:
-        """Micro or macro average of a measure, with an interval."""
+        """Micro or macro average of the batch, with an interval."""
         check_level(level)
         drawn, expected = self.draw(random_state)
         values = drawn.of_batch(metric, empty)
         factor = self.calibration.dispersions[metric] ** 0.5
         widened = widen(values, expected.of_batch(metric, empty), factor)
         mean, low, high = map(float, _summarise(values, widened, level))
-        found = Estimate(mean, low, high, len(self), level, float("nan"), metric)
+        estimate = Estimate(mean, low, high, len(self), level, float("nan"), metric)
         if self.labelled is None:
-            return found
+            return estimate
         n_labelled = len(self.labelled)
-        return replace(found, n_labelled=n_labelled, basis=DRAWN.format(n_labelled))
+        return replace(estimate, n_labelled=n_labelled, basis=DRAWN.format(n_labelled))
 
     def estimate_labels(
         self, empty: float, level: float, random_state: int | None
     ) -> LabelEstimates:
-        """Numbers and measures of each label, with intervals."""
+        """Counts and measures of each label, with intervals."""
         check_level(level)
-        both, factor = self.draw(random_state), self.calibration.design_effects**0.5
-        n_predicted = both[0].n_predicted
-        draws = {"n_true": widen(both[0].n_true, both[1].n_true, factor, most=len(self))}
+        drawn, expected = self.draw(random_state)
+        n_predicted, factor = drawn.n_predicted, self.calibration.design_effects**0.5
+        draws = {"n_true": widen(drawn.n_true, expected.n_true, factor, most=len(self))}
         for name, measure in MEASURES.items():
-            values, means = (counts.of_labels(measure, empty) for counts in both)
+            values, means = (counts.of_labels(measure, empty) for counts in (drawn, expected))
             draws[name] = widen(values, means, factor)
         columns: dict[str, Floats] = {}
         for name, values in draws.items():
@@ -441,9 +440,9 @@ class LabelBatch:
 
 
 def _summarise(drawn: Floats, widened: Floats, level: float) -> tuple[Floats, Floats, Floats]:
-    """Mean of draws, (draws, ...), and the quantiles of widened ones, which the mean is between.
+    """Mean of draws, (draws, ...), and lower and upper quantiles of widened draws.
 
-    Of draws that are nearly all 0, a few large ones raise the mean above the quantiles.
+    The interval is extended to the mean where a few large draws raise it above the quantile.
     """
     mean = drawn.mean(axis=0)
     low, high = np.quantile(widened, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -451,51 +450,53 @@ def _summarise(drawn: Floats, widened: Floats, level: float) -> tuple[Floats, Fl
 
 
 def widen(drawn: Floats, expected: Floats, factor: float | Floats, most: float = 1.0) -> Floats:
-    """Draws, (draws, ...), whose distance from the expected values is multiplied by a factor."""
-    chance = drawn - expected
-    return np.clip(drawn + (factor - 1) * (chance - chance.mean(axis=0)), 0.0, most)
+    """Draws, (draws, ...), with deviations from their expectations multiplied by a factor."""
+    deviations = drawn - expected
+    return np.clip(drawn + (factor - 1) * (deviations - deviations.mean(axis=0)), 0.0, most)
 
 
-def _number_entries(marginals: Floats, Y_pred: Labelsets) -> Indices:
-    """Cell of each entry, numbered by label, predicted or not, and rounded logit."""
+def _entry_indices(marginals: Floats, Y_pred: Labelsets) -> Indices:
+    """Index of each entry, (n, L), in the full table of counts, (2 L * logits,)."""
     n_labels = marginals.shape[1]
     groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
-    return groups * len(LOGITS) + _round_logits(marginals)
+    return groups * len(LOGITS) + _logit_indices(marginals)
 
 
-def _round_logits(probabilities: Floats) -> Indices:
-    """Index of the nearest logit in `LOGITS`."""
+def _logit_indices(probabilities: Floats) -> Indices:
+    """Index in `LOGITS` of the nearest logit."""
     rounded = np.rint(logit(probabilities) / STEP)  # infinite for 0 and 1
     return np.clip(rounded, -N_STEPS, N_STEPS).astype(np.intp) + N_STEPS
 
 
 def _split_counts(by_group: Floats, n_predicted: Floats) -> LabelCounts:
-    """Counts of labels, from (..., 2 L) true ones: where not predicted, then where predicted."""
+    """Label counts from true entries, (..., 2 L): false negatives first, then true positives."""
     n_labels = len(n_predicted)
     tp = by_group[..., n_labels:]
     return LabelCounts(tp, by_group[..., :n_labels] + tp, n_predicted)
 
 
-def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
-    """Derivative of each average by the number of true labels, (averages, 2 L).
+def _average_derivatives(cells: Cells, probabilities: Floats) -> Floats:
+    """Gradient of each average by the number of true entries, (averages, 2 L).
 
-    Those of labels that are not predicted come first, then those of labels that are.
+    The first L columns are for entries that are not predicted, the others for predicted ones.
     """
     n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
     expected = _split_counts(cells.sum_by_group(cells.counts * probabilities), n_predicted)
     is_predicted = np.array([[0.0], [1.0]])
-    weights = []
+    derivatives = []
     for metric in LABEL_METRICS:
         average, measure = check_label_metric(metric)
         tp, n_true, n_predicted = expected.tp, expected.n_true, expected.n_predicted
         if average == "micro":
             tp, n_true, n_predicted = (x.sum(keepdims=True) for x in (tp, n_true, n_predicted))
-        below = measure.denominator(n_predicted, n_true)
+        denominator = measure.denominator(n_predicted, n_true)
         value = measure.values(tp, n_predicted, n_true, empty=0.0)
-        gains = measure.tp_weight * is_predicted - measure.counts_true * value
-        slopes = np.divide(gains, len(tp) * below, out=np.zeros_like(gains), where=below > 0)
-        weights.append(np.broadcast_to(slopes, (2, cells.n_labels)).ravel())
-    return np.stack(weights)
+        numerators = measure.tp_weight * is_predicted - measure.counts_true * value
+        slopes = np.divide(
+            numerators, len(tp) * denominator, out=np.zeros_like(numerators), where=denominator > 0
+        )
+        derivatives.append(np.broadcast_to(slopes, (2, cells.n_labels)).ravel())
+    return np.stack(derivatives)
 
 
 def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -> LabelCalibration:
@@ -518,6 +519,6 @@ def check_labels_are_known(dist: object, calibration: LabelCalibration | None) -
         )
     if len(dist) == 0:
         raise InputError("A batch must hold at least one row, got none.")
-    known, n_known = calibration.label_names, len(calibration.frequencies)
-    check_same_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
+    own_names, n_own = calibration.label_names, len(calibration.frequencies)
+    check_same_labels(dist.label_names, dist.n_labels, own_names, n_own, "the fitted estimator")
     return calibration

@@ -1,4 +1,4 @@
-"""How reliable estimates are: estimated against actual accuracy, interval by interval."""
+"""Reliability diagram: estimated against actual accuracy in bins."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def _make_edges(bins: int | ArrayLike) -> Floats:
         # Rounded so that 0.3 as an estimate and as an edge are the same number.
         return np.round(np.linspace(0, 1, int(bins) + 1), 12)
     edges = np.asarray(bins, dtype=np.float64)
-    proper = edges.ndim == 1 and edges.size >= 2 and edges[0] == 0 and edges[-1] == 1
-    if not proper or not (np.diff(edges) > 0).all():
+    is_valid = edges.ndim == 1 and edges.size >= 2 and edges[0] == 0 and edges[-1] == 1
+    if not is_valid or not (np.diff(edges) > 0).all():
         raise InputError(
             f"`bins` must be a number of intervals >= 1, or rising edges from 0 to 1, got {bins!r}."
         )

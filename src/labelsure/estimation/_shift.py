@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS = 2000
-"""Of a side: the test sees an AUC of 0.54 with so many, less than matters, in some milliseconds."""
+"""Largest sample that is compared: with it the test detects an AUC of 0.54, less than matters."""
 
 MIN_ROWS = 30
-"""Of a side: with fewer a half has too few to learn from."""
+"""Smallest sample that is compared."""
 
 FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
 MIN_POWERFUL = 150
-"""Of 1 / (1 / n + 1 / N): with less, the test finds fewer than half of the shifts in the number of
-labels by which an estimate is off by .05 (`docs/howto/shift.md`)."""
+"""Least 1 / (1 / n + 1 / N) of two sample sizes: with less, the test finds fewer than half of the
+shifts in the number of labels by which an estimate is off by .05 (`docs/howto/shift.md`)."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled rows that the model may have been trained on
 
@@ -50,7 +50,7 @@ LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outl
 
 N_EXPECTED = "n_expected"  # labels: the sum of their probabilities
 LABEL_MARK = "P("  # begins the names of the labels' probabilities
-N_NAMED = 3  # of what moved most, in a sentence
+N_NAMED = 3  # columns that a sentence names
 
 
 def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
@@ -122,7 +122,7 @@ class ShiftTest:
         return f"no shift detected ({power})" if power else "no shift detected"
 
     def _describe_power(self) -> str:
-        """Warn of little power; empty if there is enough."""
+        """Note on little power; empty if there is enough."""
         rows = f"{self.n_batch:,} rows against {self.n_reference:,}"
         return f"little power: {rows}" if self.has_little_power else ""
 
@@ -145,7 +145,7 @@ class ShiftTest:
         return make_html(str(self), self.moved.head(10))
 
     def name_moved(self) -> str:
-        """Columns that moved most, with both means, in words."""
+        """Columns that moved most, with both means, as a list in a sentence."""
         rows = list(self.moved.head(N_NAMED).itertuples())
         return ", ".join(
             f"{full_name(str(row.Index))} from {row.reference:.3g} to {row.batch:.3g}"
@@ -154,13 +154,13 @@ class ShiftTest:
 
 
 def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> ShiftTest | None:
-    """Test whether two samples come from one population; None where they are too small."""
-    names, *views = _add_number(*common_columns(reference, batch))
+    """Shift test of two samples; None where one is smaller than `MIN_ROWS`."""
+    names, *views = _add_expected_number(*common_columns(reference, batch))
     left, right = (view[sample_rows(len(view), seed)] for view in views)
     if min(len(left), len(right)) < MIN_ROWS:
         return None
     with one_blas_thread():  # so that results do not depend on the number of cores
-        auc, p_value = _permute(left, right, seed)
+        auc, p_value = _permutation_test(left, right, seed)
     moved = _compare_columns(names, left, right)
     return ShiftTest(auc, p_value, len(left), len(right), moved)
 
@@ -168,14 +168,16 @@ def compare_views(reference: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -
 def common_columns(
     reference: pd.DataFrame, batch: pd.DataFrame
 ) -> tuple[list[str], Floats, Floats]:
-    """Names of the columns that both have, and the values of these."""
+    """Names of the k columns that both have, and their values, (n, k) each."""
     names = [name for name in reference.columns if name in batch.columns]
     left, right = (view[names].to_numpy(np.float64) for view in (reference, batch))
     return names, left, right
 
 
-def _add_number(names: list[str], left: Floats, right: Floats) -> tuple[list[str], Floats, Floats]:
-    """Columns of two samples and the expected number of labels as one more."""
+def _add_expected_number(
+    names: list[str], left: Floats, right: Floats
+) -> tuple[list[str], Floats, Floats]:
+    """Columns of two samples with the expected number of labels as a further one."""
     is_label = [name.startswith(LABEL_MARK) for name in names]
     if any(is_label):
         names = [*names, N_EXPECTED]
@@ -183,13 +185,13 @@ def _add_number(names: list[str], left: Floats, right: Floats) -> tuple[list[str
     return names, left, right
 
 
-def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]:
-    """AUC by the distance of two samples, and its permutation p-value.
+def _permutation_test(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]:
+    """AUC of two normal populations at the distance of the samples, and permutation p-value.
 
     The distance is Mahalanobis' between the means of columns and their squares, with a ridge
-    (Hotelling's statistic). A random part of all rows is as far from the rest as chance takes it:
-    the excess over the mean of such distances is due to the shift. Two normal populations at a
-    distance d are separated with an AUC of Phi(d / sqrt 2).
+    (Hotelling's statistic). Distances of random parts from the remaining rows are its null
+    distribution; the excess over their mean estimates the distance of the populations. Two normal
+    populations at a distance d are separated with an AUC of Phi(d / sqrt 2).
     """
     n, n_all = len(batch), len(reference) + len(batch)
     values = np.concatenate([reference, batch])
@@ -203,7 +205,7 @@ def _permute(reference: Floats, batch: Floats, seed: int) -> tuple[float, float]
     is_part[n_all - n :, 0] = 1
     for column in is_part.T[1:]:
         column[rng.permutation(n_all)[:n]] = 1
-    # The batch's mean is a part (N - n) / N of the way from the rest's to the common one, 0.
+    # The pooled mean is 0, so that mean(batch) - mean(others) = mean(batch) N / (N - n).
     distances = ((rows @ is_part / n) ** 2).sum(axis=0) * (n_all / (n_all - n)) ** 2
     p_value = float((distances >= distances[0] * (1 - 1e-9)).mean())
     squared = max(0.0, float(distances[0] - distances[1:].mean()))
@@ -216,7 +218,7 @@ def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, 
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.
     """
-    names, left, right = _add_number(*common_columns(reference, batch))
+    names, left, right = _add_expected_number(*common_columns(reference, batch))
     _, scale = _standardise(np.concatenate([left, right]))
     z = np.abs(right.mean(axis=0) - left.mean(axis=0)) / scale
     order = np.argsort(-z, kind="stable")
@@ -233,14 +235,14 @@ def _standardise(values: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Separator:
-    """A logistic regression that tells a batch from a reference, by columns and their squares.
+    """Logistic regression that separates a batch from a reference, on columns and their squares.
 
     Parameters
     ----------
     centre, scale
-        (k,) by which columns are standardised.
+        (k,) mean and standard deviation of each column.
     coefficients
-        (2 k + 1,) of columns, their squares, and the intercept.
+        (2 k + 1,) coefficients of columns, of squares, and the intercept.
     """
 
     centre: Floats
@@ -248,11 +250,11 @@ class Separator:
     coefficients: Floats
 
     PENALTY = 1.0
-    """On the squares of all coefficients but the intercept, whose columns are standardised."""
+    """Ridge penalty on all coefficients of standardised columns but the intercept."""
 
     @classmethod
     def fit(cls, reference: Floats, batch: Floats) -> Separator:
-        """Learn from rows of both, (n, k) each."""
+        """Fit to reference, (N, k), and batch, (n, k)."""
         values = np.concatenate([reference, batch])
         start = cls(*_standardise(values), np.empty(0))
         model = LogisticRegression(C=1 / cls.PENALTY, solver="newton-cholesky", max_iter=200)
@@ -267,15 +269,15 @@ class Separator:
         return np.column_stack([scores, scores**2 - 1, np.ones(len(values))])
 
     def log_odds(self, values: Floats) -> Floats:
-        """Log-odds that rows are of the batch, (n,)."""
+        """Log-odds of the batch against the reference, (n,)."""
         return self.design(values) @ self.coefficients
 
 
 def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> pd.DataFrame:
-    """Means and distance of each column, those that moved most first."""
+    """Means and distance of each column, the largest distances first."""
     import pandas as pd
 
-    distances = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
+    distances = [_ks_distance(reference[:, j], batch[:, j]) for j in range(len(names))]
     table = pd.DataFrame(
         {
             "reference": reference.mean(axis=0),
@@ -287,7 +289,7 @@ def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> 
     return table.sort_values("distance", ascending=False, kind="stable")
 
 
-def _largest_gap(left: Floats, right: Floats) -> float:
+def _ks_distance(left: Floats, right: Floats) -> float:
     """Kolmogorov-Smirnov distance of two samples."""
     left, right = np.sort(left), np.sort(right)
     both = np.concatenate([left, right])
@@ -378,8 +380,9 @@ def shift_test(
     """
     fitted = getattr(reference, "fitted_", None)
     if fitted is not None:
-        found = fitted.predictor.predict(batch)
-        batch, Y_pred, reference = found.dist, found.decisions, fitted.accuracy_estimator
+        predictions = fitted.predictor.predict(batch)
+        batch, Y_pred = predictions.dist, predictions.decisions
+        reference = fitted.accuracy_estimator
     if hasattr(reference, "calibration_"):
         if not reference.can_compare:
             raise InputError(
@@ -387,14 +390,15 @@ def shift_test(
                 "cross-fitting: its out-of-fold predictions come from other models, and the "
                 "p-value would be too small. Hold rows out (cv=0.4), or compare two distributions."
             )
-        known, other = reference._calibration_view(), reference.summarise(batch, Y_pred).view
+        reference_view = reference._calibration_view()
+        batch_view = reference.summarise(batch, Y_pred).view
     else:
-        known, other = _read_view(reference, None), _read_view(batch, Y_pred)
-    test = compare_views(known, other, random_state)
+        reference_view, batch_view = _read_view(reference, None), _read_view(batch, Y_pred)
+    test = compare_views(reference_view, batch_view, random_state)
     if test is None:
         raise InputError(
             f"Reference and batch must have at least {MIN_ROWS} rows each to be compared, got "
-            f"{len(known)} and {len(other)}."
+            f"{len(reference_view)} and {len(batch_view)}."
         )
     return test
 

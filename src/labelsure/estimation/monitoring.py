@@ -5,14 +5,13 @@ set by the means of all columns that a shift test sees (`compare_means`, valid a
 tests of chunk t share a part w_t of the level, sum w_t = 1. A union bound needs no independence, so
 that all of them may use the same calibration rows.
 
-**Accuracy.** Of the rows that are labelled, each accuracy a, less what its estimate f tells of it,
-is an unbiased outcome z = a - share * (f - g), where g is the mean estimate of unlabelled rows of
-the same chunk that no other labelled row uses. So outcomes of one population are independent, with
-its mean accuracy as their mean. Gamblers bet that the mean is below c: 1 + stake * (c - z) is what
-a bet pays. One begins at each chunk t with a part w_t of the capital, for each stake of a grid. If
-the mean accuracy is never below c, the sum of all capitals is a supermartingale from 1, which
-reaches 1 / error with a chance of at most `error` (Ville). Late gamblers have not lost what early
-ones lost before the accuracy fell.
+**Accuracy.** A labelled row with accuracy a and estimate f gives an unbiased outcome
+z = a - lambda * (f - g), where g is the mean estimate of unlabelled rows of the same chunk that no
+other labelled row uses. So outcomes of one population are independent, with its mean accuracy as
+their mean. Bets that the mean is below c pay 1 + stake * (c - z). One bet begins at each chunk t
+with a part w_t of the capital, for each stake of a grid. If the mean accuracy is never below c, the
+sum of all capitals is a supermartingale from 1, which reaches 1 / error with a probability of at
+most `error` (Ville). Late bets have not lost what early ones lost before the accuracy fell.
 
 **Both samples.** Without a given bound, "the stream is as accurate as the calibration set" is true
 of an unknown mean c. Capital against c from the calibration set (bets that its mean is above c)
@@ -56,13 +55,13 @@ ALERTS = {
     (False, True): "accuracy",
     (True, True): "inputs and accuracy",
 }
-"""By whether the p-values of inputs and of accuracy are below their limits."""
+"""Alert by (alarm of inputs, alarm of accuracy)."""
 
-N_STEPS = 1000  # of the means that gamblers bet against: 0, 0.001, ..., 1
-STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that an outcome of the worst kind takes
+N_STEPS = 1000  # of the grid of means: 0, 0.001, ..., 1
+STAKES = 0.98 * 0.5 ** np.arange(7)  # shares of the capital that the worst outcome costs
 LABEL_PARTS = 4  # of the error, for 1 of inputs, where labels are compared with calibration rows
-STAKED = 0.9  # of the capital that bets on calibration rows
-MOST_MISSING = 1e-6  # chance of so few labelled rows, below which some must have been left out
+STAKED = 0.9  # share of the capital that is bet on calibration rows
+MOST_MISSING = 1e-6  # probability of so few labelled rows below which some were left out
 
 
 class Predicted(Protocol):
@@ -75,7 +74,7 @@ class Predicted(Protocol):
 
 
 class Predicting(Protocol):
-    """From X to predictions."""
+    """Predictor of a fitted classifier."""
 
     def predict(self, X: FeaturesLike, /) -> Predicted: ...  # noqa: D102
 
@@ -186,8 +185,8 @@ def monitor(
     0       0.57      1.0       NaN   0.56        1.00    none
     1       0.29      0.0      0.35   0.56        0.12  inputs
     """
-    accuracy_estimator, known = _read_reference(reference, estimator)
-    if known is None and not labels:
+    accuracy_estimator, reference_view = _read_reference(reference, estimator)
+    if reference_view is None and not labels:
         raise InputError(
             "`reference` must be given for a cross-fitted model, got None: the model has no "
             "held-out rows to compare with. Pass a batch of typical rows, or `labels`, or hold "
@@ -198,50 +197,59 @@ def monitor(
             "`labels` must be a dict with (rows, Y_true, probability) for chunks, got a "
             f"{type(labels).__name__}."
         )
-    labelled, against, limit = dict(labels or {}), np.ones(N_STEPS), ""
+    labelled, calibration_capital, limit = dict(labels or {}), np.ones(N_STEPS), ""
     label_parts = bool(labelled) * (LABEL_PARTS if bound is None else 1)
-    part = read_number(error, "error", 0, 1, ends="()") / ((known is not None) + label_parts)
+    part = read_number(error, "error", 0, 1, ends="()") / (
+        (reference_view is not None) + label_parts
+    )
     if bound is not None:
         n_below = int(read_number(bound, "bound", 0, 1) * N_STEPS)
-        against[: min(n_below, N_STEPS - 1)] = np.inf
+        calibration_capital[: min(n_below, N_STEPS - 1)] = np.inf
     elif labelled:
         limit = "that of the calibration set, "
-        bound, against = _bet_on_calibration(accuracy_estimator)
-    gamblers, views = Gamblers(accuracy_estimator._share_of_estimates), list[pd.DataFrame]()
-    done: list[MonitoredChunk] = []
+        bound, calibration_capital = _bet_on_calibration(accuracy_estimator)
+    sequence = BettingConfidenceSequence(accuracy_estimator._lambda)
+    views: list[pd.DataFrame] = []
+    monitored: list[MonitoredChunk] = []
     excesses = [(0.0, 0.0)]
     for number, (name, chunk) in enumerate(_name_chunks(chunks, chunk_size), 1):
         dist, Y_pred = _predict(estimator, chunk)
         batch = accuracy_estimator.estimate_rows(dist, Y_pred)
         table, estimated = batch.table, batch.accuracy
-        found = accuracy_estimator.estimate(BatchSummary(batch.sums()), level=level, shift="ignore")
+        estimate = accuracy_estimator.estimate(
+            BatchSummary(batch.sums()), level=level, shift="ignore"
+        )
         p_value, p_limit, moved = np.nan, np.nan, ""
-        if known is not None:
+        if reference_view is not None:
             views.append(table._view(sample_rows(len(table))))
-            p_limit = part * float(spend(number))
-            p_value, names = _compare_windows(known, views)
+            p_limit = part * float(alpha_spending(number))
+            p_value, names = _compare_windows(reference_view, views)
             moved = ", ".join(names) if p_value < p_limit else ""
         n_labelled, accuracy = 0, np.nan
         if name in labelled:
-            places, values = _read_labels(accuracy_estimator, dist, table, name, labelled.pop(name))
-            excesses.append(rank_excess(estimated, places))
-            outcomes = gamblers.make_outcomes(values, estimated, places, seed=number)
-            n_labelled, accuracy = len(places), float(outcomes.mean())
-            gamblers.bet(outcomes, float(spend(len(excesses) - 1)))
+            positions, values = _read_labels(
+                accuracy_estimator, dist, table, name, labelled.pop(name)
+            )
+            excesses.append(rank_excess(estimated, positions))
+            outcomes = sequence.make_outcomes(values, estimated, positions, seed=number)
+            n_labelled, accuracy = len(positions), float(outcomes.mean())
+            sequence.bet(outcomes, float(alpha_spending(len(excesses) - 1)))
         high, p_accuracy = np.nan, np.nan
         if labels:
-            high = gamblers.upper_bound(label_parts * part)
-            p_accuracy = gamblers.p_value(against)
-        crossed = (p_value < p_limit, p_accuracy <= label_parts * part)
-        of_inputs = (found.mean, found.low, found.high, p_value, p_limit, moved)
+            high = sequence.upper_bound(label_parts * part)
+            p_accuracy = sequence.p_value(calibration_capital)
+        alarms = (p_value < p_limit, p_accuracy <= label_parts * part)
+        of_inputs = (estimate.mean, estimate.low, estimate.high, p_value, p_limit, moved)
         of_labels = (n_labelled, accuracy, high, np.nan if bound is None else bound, p_accuracy)
-        done.append(MonitoredChunk(name, found.n_samples, *of_inputs, *of_labels, ALERTS[crossed]))
+        monitored.append(
+            MonitoredChunk(name, estimate.n_samples, *of_inputs, *of_labels, ALERTS[alarms])
+        )
     if labelled:
         raise InputError(
             f"Each chunk of `labels` must be in the stream, {next(iter(labelled))!r} is not."
         )
     warn_of_chosen_rows(excesses)
-    return MonitorResult(tuple(done), accuracy_estimator._quantity, level, error, limit)
+    return MonitorResult(tuple(monitored), accuracy_estimator._quantity, level, error, limit)
 
 
 ADVICE = {
@@ -250,7 +258,7 @@ ADVICE = {
     "them, and pass them as `labels=`.",
     "accuracy": "Stop accepting predictions unreviewed, label new rows, and fit the model again.",
 }
-"""What to do, by what raised the first alarm."""
+"""Advice by the kind of the first alarm."""
 
 
 @dataclass(frozen=True)
@@ -342,10 +350,10 @@ class MonitorResult:
         return repr(self.to_frame())
 
     def __str__(self) -> str:
-        return " ".join(self._say())
+        return " ".join(self._sentences())
 
-    def _say(self) -> list[str]:
-        """Sentences: whether there was an alarm, advice, and the accuracy of the last chunk."""
+    def _sentences(self) -> list[str]:
+        """Sentences: first alarm if any, advice, and the estimate of the last chunk."""
         if not self.chunks:
             return ["No chunks."]
         last = self.chunks[-1]
@@ -357,13 +365,13 @@ class MonitorResult:
             return [f"No alarm in {count(len(self.chunks), 'chunk')}.", ADVICE["none"], latest]
         of_accuracy = [chunk for chunk in self.alarms if "accuracy" in chunk.alert]
         first = (of_accuracy or self.alarms)[0]
-        what, advice = "inputs are not like the calibration set", ADVICE["inputs"]
+        cause, advice = "inputs are not like the calibration set", ADVICE["inputs"]
         if of_accuracy:
-            what = f"{self.quantity} has fallen below {self.limit}{first.bound:.3f}"
+            cause = f"{self.quantity} has fallen below {self.limit}{first.bound:.3f}"
             advice = ADVICE["accuracy"]
         elif any(chunk.n_labelled for chunk in self.chunks):
             advice = "Labelled rows do not show so far that accuracy has fallen: go on labelling."
-        return [f"Alarm: {what}, first in chunk {first.name}.", advice, latest]
+        return [f"Alarm: {cause}, first in chunk {first.name}.", advice, latest]
 
     def _repr_html_(self) -> str:
         return make_html(str(self), self.to_frame().tail(N_ROWS))
@@ -383,7 +391,7 @@ class MonitorResult:
             "title": title,
             "version": __version__,
             "made": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
-            "said": self._say(),
+            "said": self._sentences(),
             "is_alarm": bool(self.alarms),
             "rows": rows,
             "limits": [_plain(low), _plain(max(high, low + 0.1))],
@@ -399,28 +407,28 @@ class MonitorResult:
 
 
 def _plain(value: float | str | None) -> float | str | None:
-    """Value as JSON has it, None for a missing one."""
+    """Value as a JSON scalar; None for a missing one."""
     if isinstance(value, (int, str, np.integer)):
         return value if isinstance(value, str) else int(value)
     return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
-def spend(number: Any) -> Any:
-    """Alpha spending: share of the level that chunk 1, 2, ... gets. The shares sum up to 1.
+def alpha_spending(number: Any) -> Any:
+    """Share of the level of chunk 1, 2, ...; the shares sum up to 1.
 
     1 / (1 + log t) - 1 / (1 + log(t + 1)) falls hardly faster than 1 / t: chunk 500 gets 4e-5.
     """
     return 1 / (1 + np.log(number)) - 1 / (1 + np.log(number + 1))
 
 
-class Gamblers:
-    """Capitals of those who bet that mean accuracy is below 0, 0.001, ..., 1."""
+class BettingConfidenceSequence:
+    """Capitals of bets that mean accuracy is below c, for each c of 0, 0.001, ..., 1."""
 
-    def __init__(self, share: float) -> None:
-        self._share = share
+    def __init__(self, lambda_: float) -> None:
+        self._lambda = lambda_
         self._means = np.arange(N_STEPS + 1)[:, np.newaxis] / N_STEPS
-        # Outcomes are at most 1 + share: that is what a bet on mean c can lose at worst.
-        self._stakes = STAKES / np.maximum(1 + share - self._means, 1 / N_STEPS)
+        # Outcomes are at most 1 + lambda, so that a bet on c loses at most 1 + lambda - c.
+        self._stakes = STAKES / np.maximum(1 + lambda_ - self._means, 1 / N_STEPS)
         self._capitals, self._unspent = np.zeros_like(self._stakes), 1.0
 
     def make_outcomes(self, accuracy: Floats, estimated: Floats, rows: Any, seed: int) -> Floats:
@@ -431,11 +439,11 @@ class Gamblers:
         if size == 0:
             return accuracy
         blocks = others[: size * len(rows)].reshape(len(rows), size).mean(axis=1)
-        # The block's mean is uncertain, too: its estimate counts for the less.
-        return accuracy - self._share * size / (size + 1) * (estimated[rows] - blocks)
+        # lambda times size / (size + 1): the mean of a block of `size` estimates has a variance.
+        return accuracy - self._lambda * size / (size + 1) * (estimated[rows] - blocks)
 
     def bet(self, outcomes: Floats, part: float) -> None:
-        """Begin with a part of the capital, and bet all that has begun on these outcomes."""
+        """Begin bets with a part of the capital, and settle all bets on these outcomes."""
         self._unspent -= part
         self._capitals += part
         for outcome in outcomes:
@@ -463,18 +471,20 @@ class Gamblers:
         return float(min(1.0, 1 / (self.capitals[:-1] * against).min()))
 
 
-def _compare_windows(known: pd.DataFrame, views: list[pd.DataFrame]) -> tuple[float, list[str]]:
-    """Compare the last chunk, and the last 2, 4, 8, ... together up to 2,000 rows, with `known`."""
-    found, size, window = [], 1, views[-1]
+def _compare_windows(
+    reference_view: pd.DataFrame, views: list[pd.DataFrame]
+) -> tuple[float, list[str]]:
+    """P-value of the last 1, 2, 4, ... chunks up to 2,000 rows (Bonferroni), and moved columns."""
+    tests, size, window = [], 1, views[-1]
     while True:
-        found.append(compare_means(known, window))
+        tests.append(compare_means(reference_view, window))
         if len(window) >= MAX_ROWS or size >= len(views):
             break
         size *= 2
         window = pd.concat(views[-size:])
-    p_value, moved = min(found, key=lambda pair: pair[0])
+    p_value, moved = min(tests, key=lambda pair: pair[0])
     moved = sorted(moved, key=CANDIDATES.__contains__)  # labels first, which say more to people
-    return min(1.0, len(found) * p_value), moved[:N_MOVED]
+    return min(1.0, len(tests) * p_value), moved[:N_MOVED]
 
 
 def _read_labels(
@@ -482,36 +492,36 @@ def _read_labels(
     dist: LabelsetDistribution | ScoreTable,
     table: ScoreTable,
     name: object,
-    given: object,
+    labelled: object,
 ) -> tuple[Indices, Floats]:
     """Positions of the labelled rows of a chunk, and the accuracies of their predictions."""
-    if not isinstance(given, tuple) or len(given) != 3:
+    if not isinstance(labelled, tuple) or len(labelled) != 3:
         raise InputError(
             "`labels` must be (rows, Y_true, probability) for each chunk, where each row was "
-            f"drawn with this probability, got {type(given).__name__} for {name!r}. Label rows "
+            f"drawn with this probability, got {type(labelled).__name__} for {name!r}. Label rows "
             "drawn at random: other rows do not represent the chunk."
         )
-    rows, Y_true, probability = given
+    rows, Y_true, probability = labelled
     read_number(probability, "probability", 0, 1, ends="(]")
-    places, truth = read_few_labels(dist, table.decisions, Y_true, rows)
-    if bdtr(len(places), len(dist), probability) < MOST_MISSING or not len(places):
+    positions, truth = read_few_labels(dist, table.decisions, Y_true, rows)
+    if bdtr(len(positions), len(dist), probability) < MOST_MISSING or not len(positions):
         raise InputError(
             f"About {probability * len(dist):.0f} of the {len(dist):,} rows of chunk {name!r} "
             f"must be labelled if each was drawn with probability {probability:g}, got "
-            f"{len(places)}. Label every row that was drawn: the missing ones may be harder than "
-            "the others."
+            f"{len(positions)}. Label every row that was drawn: the missing ones may be harder "
+            "than the others."
         )
     assert table.decisions is not None  # refused above
-    found = counts(truth, table.decisions[places])
-    return places, get_metric(accuracy_estimator.metric).values(
-        *found, empty=check_empty(accuracy_estimator.empty)
+    label_counts = counts(truth, table.decisions[positions])
+    return positions, get_metric(accuracy_estimator.metric).values(
+        *label_counts, empty=check_empty(accuracy_estimator.empty)
     )
 
 
 def _bet_on_calibration(accuracy_estimator: AccuracyEstimator) -> tuple[float, Floats]:
-    """Mean accuracy of the calibration set, and capital of bets that it is above a mean.
+    """Mean accuracy of the calibration set, and capital of bets that it is above c, (1000,).
 
-    Against each of 0.001, ..., 1, (1000,). That accuracy is above c is that 1 - accuracy is below
+    For c of 0.001, 0.002, ..., 1: a bet that accuracy is above c is one that 1 - accuracy is below
     1 - c.
     """
     if not accuracy_estimator.can_compare:
@@ -520,25 +530,25 @@ def _bet_on_calibration(accuracy_estimator: AccuracyEstimator) -> tuple[float, F
             "calibration accuracy is that of other models, fitted to folds."
         )
     accuracy = accuracy_estimator.compare_estimates()[1][accuracy_estimator.independent_rows()]
-    gamblers = Gamblers(0.0)
-    gamblers.bet(1 - accuracy, STAKED)
-    return float(accuracy.mean()), gamblers.capitals[:-1][::-1]
+    sequence = BettingConfidenceSequence(0.0)
+    sequence.bet(1 - accuracy, STAKED)
+    return float(accuracy.mean()), sequence.capitals[:-1][::-1]
 
 
 def _predict(
     estimator: AccuracyEstimator | Model, chunk: object
 ) -> tuple[LabelsetDistribution | ScoreTable, Labelsets | None]:
-    """Distributions of a chunk and their decisions; tables stay as they are."""
+    """Distributions of a chunk and their decisions; None for the mode. Tables stay as they are."""
     if isinstance(estimator, AccuracyEstimator):
         return keep_marginals(chunk), None
-    found = estimator.fitted_.predictor.predict(chunk)
-    return keep_marginals(found.dist), found.decisions
+    predictions = estimator.fitted_.predictor.predict(chunk)
+    return keep_marginals(predictions.dist), predictions.decisions
 
 
 def _read_reference(
     reference: object, estimator: AccuracyEstimator | Model
 ) -> tuple[AccuracyEstimator, pd.DataFrame | None]:
-    """Accuracy estimator, and the view that chunks are compared with, if any."""
+    """Accuracy estimator, and the view that chunks are compared with; None without one."""
     accuracy_estimator = estimator
     if not isinstance(accuracy_estimator, AccuracyEstimator):
         accuracy_estimator = accuracy_estimator.fitted_.accuracy_estimator

@@ -1,14 +1,14 @@
-"""The score table: one row for each prediction, with all that analyses and estimates use.
+"""The score table: one row for each prediction, the input of all analyses and estimates.
 
 The table is made from a distribution, with the columns of `COLUMNS`, which
-`docs/reference/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
-and the expected accuracy of the decisions, the probability and the truth of each label. Estimators,
+`docs/reference/score_table.md` lists too. Its methods give candidates, the accuracy and the
+expected accuracy of the decisions, the probability and the truth of each label. Estimators,
 shift tests, policies, reports and studies read predictions from it; a column is added here alone.
 
-Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
-the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
-is the stored one, plus `empty` times that probability where the decision is empty and the metric
-is 0/0 there. So one table serves every value of `empty`. No other module knows this rule.
+Expected accuracies are stored for `empty` = 0, beside the probability of the empty labelset. For
+any other `empty` the expected accuracy of a decision is the stored one, plus `empty` times that
+probability where the decision is empty and the metric is 0/0 there. So one table serves every value
+of `empty`. No other module uses this rule.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CELL = ["dataset", "classifier", "repeat"]
-"""What names a cell of a study: one classifier on one split of one data set. A list, by which
-pandas groups rows."""
+"""Key columns of a study's cell: one classifier on one split of one data set. A list, as pandas
+groups rows by."""
 
 PROFILE_COLUMNS = (
     *("method", "top", "runner_up", "entropy", "collision"),
     *("log_top", "log_runner_up", "log_collision"),
 )
-"""Those of a profile, by the names of its fields."""
+"""Columns with the fields of a profile, under the same names."""
 
 COLUMNS = (
     *(*CELL, "instance", "n_labels", "decision", "n_predicted", "log_frequency"),
@@ -75,13 +75,13 @@ COLUMNS = (
 LOG_FREQUENCY = "log_frequency"
 
 ESTIMATED = "estimated_accuracy"
-"""Of a calibration set: by models that were fitted to other rows."""
+"""Column of out-of-fold estimates of a calibration set."""
 
 TRUTH_KEY = "truth_key"
-"""Of a calibration set: a hash of each row's labelset, by which the rows of two sets are paired."""
+"""Column of hashes of true labelsets, by which the rows of two calibration sets are paired."""
 
 DECISION_RULE = "decision_rule"
-"""Where a frame says how its decisions were made: an entry of its `attrs`."""
+"""Key of the decision rule in the `attrs` of a frame."""
 
 MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 """The paper's candidates, which estimators and shift tests see together."""
@@ -90,7 +90,7 @@ MAX_LABELS = 64
 """Labels whose probabilities a calibration set keeps for shift tests, the most probable ones: a
 model file has them for each of its rows."""
 
-MAX_JOINT_ROWS = 2000  # of a batch whose labels' probabilities come along with the profile
+MAX_JOINT_ROWS = 2000  # of a batch whose marginals are computed along with the profile
 
 N_LARGEST = 8  # probabilities of each row that are compared where labels are too many
 LARGEST = (*(f"largest probability {r + 1}" for r in range(N_LARGEST)), "sum of probabilities")
@@ -140,9 +140,9 @@ class ScoreTable:
     """Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
     apart by the probabilities of their labels, in yeast with an AUC of 0.64."""
     trained_on: str = "fewer"
-    """Which rows the models of cross-fitting were trained on, in words."""
+    """Share of the rows that models of cross-fitting were trained on, in words."""
     compared: tuple[str, ...] = ()
-    """Columns that say what is compared of the labels, of a table without a distribution."""
+    """Names of label columns for shift tests, of a table without a distribution."""
     _compared_as: ScoreTable | None = None
     """The same rows as the final model predicts them, for shift tests; None: as they are here."""
     _dists: tuple[LabelsetDistribution, ...] = ()
@@ -205,11 +205,11 @@ class ScoreTable:
         dist: LabelsetDistribution,
         Y_true: Labelsets | None,
         Y_pred: Labelsets | None,
-        chosen: Sequence[Metric],
+        metrics: Sequence[Metric],
         decision_rule: str | None,
     ) -> Self:
         """Table of predictions whose arguments are checked and in the order of the batch."""
-        summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
+        summary = dist._summary([] if Y_pred is not None else metrics, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
         columns: dict[str, Array] = {
             name: getattr(summary.profile, name) for name in PROFILE_COLUMNS
@@ -219,14 +219,14 @@ class ScoreTable:
             columns["n_predicted"] = count_labels(decisions)
         else:
             columns |= dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
-        if chosen:
+        if metrics:
             columns["p_empty"] = np.exp(dist._log_prob(no_labels(decisions)))
         if Y_pred is None:
-            expected = [summary.expected[metric.name] for metric in chosen]
+            expected = [summary.expected[metric.name] for metric in metrics]
         else:
-            found = dist._expected(chosen, as_guesses(decisions), 0.0)
-            expected = [one.of_first_guess() for one in found]
-        for metric, one in zip(chosen, expected, strict=True):
+            first_guesses = dist._expected(metrics, as_guesses(decisions), 0.0)
+            expected = [one.of_first_guess() for one in first_guesses]
+        for metric, one in zip(metrics, expected, strict=True):
             columns[f"expected_{metric.name}"] = one.value
         return cls._make(
             columns,
@@ -251,11 +251,12 @@ class ScoreTable:
         if isinstance(source, LabelsetDistribution):
             return cls.from_distribution(source, Y_true, Y_pred, metrics=metrics)
         table = source if isinstance(source, ScoreTable) else cls(source)
-        for name, given in (("Y_pred", Y_pred), ("Y_true", Y_true)):
-            if given is not None:
+        for name, argument in (("Y_pred", Y_pred), ("Y_true", Y_true)):
+            if argument is not None:
                 raise InputError(
                     f"`{name}` must be None with a table, which has its own decisions and their "
-                    f"tp, fp, fn and tn, got {type(given).__name__}. Pass the distribution instead."
+                    f"tp, fp, fn and tn, got {type(argument).__name__}. Pass the distribution "
+                    "instead."
                 )
         return table
 
@@ -300,13 +301,13 @@ class ScoreTable:
     def with_truth(self, truth: Labelsets) -> Self:
         """Table with the truth of its rows, and their counts."""
         assert self.decisions is not None  # of a distribution
-        found = dict(zip(COUNTS, counts(truth, self.decisions), strict=True))
-        new = self.with_columns(found)
+        columns = dict(zip(COUNTS, counts(truth, self.decisions), strict=True))
+        new = self.with_columns(columns)
         new.truth = truth
         return new
 
     def replace_joint(self, source: LabelsetDistribution) -> None:
-        """Keep the labels' probabilities, and in place of the joint what it was made from."""
+        """Keep the marginals; replace the dense joint by the distribution it was made from."""
         self._marginals, self._dists = self.marginals, (source,)
 
     def with_columns(self, added: dict[str, Any]) -> Self:
@@ -317,12 +318,12 @@ class ScoreTable:
         return new
 
     def _keep(self, estimated: Floats) -> ScoreTable:
-        """Table that a fitted estimator keeps of its calibration set: columns of numbers alone.
+        """Table for storage in a fitted estimator: numeric columns alone.
 
         Parameters
         ----------
         estimated
-            (n,) accuracies, estimated by models that were fitted to other rows.
+            (n,) out-of-fold estimates.
         """
         columns = {
             name: values for name, values in self._columns.items() if values.dtype.kind in "biuf"
@@ -330,20 +331,20 @@ class ScoreTable:
         if self.truth is not None:
             factors = np.random.default_rng(0).integers(1 << 32, size=self.truth.shape[1])
             columns[TRUTH_KEY] = self.truth.astype(np.int64) @ factors
-        labels, shown = self._label_columns(most=MAX_LABELS), self._compared_as
+        label_columns, compared_as = self._label_columns(most=MAX_LABELS), self._compared_as
         return self._make(
-            columns | labels | {ESTIMATED: estimated},
+            columns | label_columns | {ESTIMATED: estimated},
             len(self),
             decision_rule=self.decision_rule,
             clusters=self.clusters,
             of_one_model=self.of_one_model,
             trained_on=self.trained_on,
-            compared=tuple(labels),
-            _compared_as=None if shown is None else shown._keep(estimated),
+            compared=tuple(label_columns),
+            _compared_as=None if compared_as is None else compared_as._keep(estimated),
         )
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Some rows of a table of at most one distribution."""
+        """Table of some rows, for tables of at most one distribution."""
         new = copy(self)
         new._columns = {name: values[rows] for name, values in self._columns.items()}
         new._n_rows = len(np.arange(len(self))[rows])
@@ -354,7 +355,7 @@ class ScoreTable:
         return new
 
     def __getstate__(self) -> dict[str, object]:
-        """Attributes that are saved: none that follow from others."""
+        """Attributes without cached ones."""
         return {name: value for name, value in vars(self).items() if name not in CACHED}
 
     def __len__(self) -> int:
@@ -372,8 +373,8 @@ class ScoreTable:
         if self.decisions is not None:
             columns["decision"] = to_text(self.decisions)
         first = [name for name in COLUMNS if name in columns]
-        rest = [name for name in columns if name not in COLUMNS]
-        frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]}, self.index)
+        others = [name for name in columns if name not in COLUMNS]
+        frame = pd.DataFrame({name: columns[name] for name in [*first, *others]}, self.index)
         frame.attrs[DECISION_RULE] = self.decision_rule
         return frame
 
@@ -428,7 +429,7 @@ class ScoreTable:
 
     @property
     def knows_frequencies(self) -> bool:
-        """Whether it says how often each decision occurred in the training data."""
+        """Whether there is a column of log-frequencies of decisions in the training data."""
         return LOG_FREQUENCY in self._columns
 
     @property
@@ -454,9 +455,10 @@ class ScoreTable:
         return self._marginals
 
     def _label_columns(self, most: int | None = None) -> dict[str, Floats]:
-        """Columns of labels for shift tests, by name: the probability of each.
+        """Label columns for shift tests, (n,) each, by name: the probabilities of labels.
 
-        Or of the `most` probable ones; of very many labels the largest probabilities of each row.
+        `most` limits them to the most probable labels. Of sparse labels they are the largest
+        probabilities of each row.
         """
         if not self._dists:
             return {name: self._columns[name] for name in self.compared}
@@ -470,7 +472,7 @@ class ScoreTable:
         return {f"P({name})": column for name, column in zip(names, columns, strict=True)}
 
     def _view(self, rows: Indices | None = None, *, by_label: bool = True) -> pd.DataFrame:
-        """Columns that a shift test compares, of some rows, in single precision."""
+        """Columns that a shift test compares, of rows at some positions, in single precision."""
         import pandas as pd
 
         if self._compared_as is not None:
@@ -517,9 +519,9 @@ class ScoreTable:
         -------
         numpy.ndarray of shape (n,)
         """
-        known = get_metric(metric)
-        stored = self._column(f"expected_{known.name}")
-        if empty == 0 or not known.depends_on_empty:
+        chosen = get_metric(metric)
+        stored = self._column(f"expected_{chosen.name}")
+        if empty == 0 or not chosen.depends_on_empty:
             return stored
         is_empty = self.n_predicted() == 0
         if not is_empty.any():
@@ -555,7 +557,7 @@ class ScoreTable:
 
     @cached_property
     def _profiles(self) -> list[tuple[Rows, Profile]]:
-        """The rows of each number of labels with their profile."""
+        """Profiles of rows with equal numbers of labels, and the positions of these rows."""
         fields = [self._profile_column(name) for name in FIELDS]
         n_labels = self._column("n_labels")
         profiles: list[tuple[Rows, Profile]] = []
@@ -568,11 +570,11 @@ class ScoreTable:
         return profiles
 
     def _profile_column(self, name: str) -> Floats:
-        plain = name.removeprefix("log_")
-        if name in self._columns or name == plain:
-            return self._column(name, finite=name == plain)
+        linear_name = name.removeprefix("log_")
+        if name in self._columns or name == linear_name:
+            return self._column(name, finite=name == linear_name)
         with np.errstate(divide="ignore"):  # a runner-up of probability 0
-            return np.log(self._column(plain))
+            return np.log(self._column(linear_name))
 
     def _column(self, name: str, *, finite: bool = True) -> Floats:
         """Column of numbers, (n,). Raises InputError for a missing column or value."""
@@ -588,17 +590,18 @@ class ScoreTable:
                 "that are needed."
             )
         values = np.asarray(self._columns[name], dtype=np.float64)
-        bad = ~np.isfinite(values) if finite else np.isnan(values)
-        if bad.any():
+        is_invalid = ~np.isfinite(values) if finite else np.isnan(values)
+        if is_invalid.any():
             raise InputError(
                 f"The table's column {name!r} must hold finite numbers, got "
-                f"{values[bad][0]} in row {np.flatnonzero(bad)[0]}. Drop or repair such rows."
+                f"{values[is_invalid][0]} in row {np.flatnonzero(is_invalid)[0]}. Drop or repair "
+                "such rows."
             )
         return values
 
 
 def keep_marginals(source: Any) -> Any:
-    """The source; a small batch so that marginals are computed along with the profile."""
+    """Source whose marginals are computed along with the profile, where the batch is small."""
     if not isinstance(source, LabelsetDistribution) or not source._has_engines:
         return source
     is_small = 0 < len(source) <= MAX_JOINT_ROWS
@@ -607,10 +610,10 @@ def keep_marginals(source: Any) -> Any:
 
 
 def calibration_marginals(dist: LabelsetDistribution) -> Floats:
-    """P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
+    """P(y_j = 1), (n, L), for calibration; Monte Carlo estimates where exact ones take 2**L steps.
 
-    A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
-    wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
+    A calibration also corrects the noise of the draws that it is fitted to. Of sparse labels, the
+    listed ones as a sparse array.
     """
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
@@ -620,7 +623,7 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
 def largest_marginals(dist: LabelsetDistribution) -> Floats:
     """Largest marginals of each row and their sum, the expected number of labels, (n, 9).
 
-    Each of very many labels by itself is too rare to say anything of a batch.
+    With very many labels, each is too rare to be compared by itself.
     """
     listed = listed_marginals(dist)
     n_listed = count_labels(listed)

@@ -29,8 +29,8 @@ Part = TypeVar("Part", bound="AcceptPolicy | LabelsetRegion")
 class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ignore[misc]
     """A policy, or a region, for each group of rows, such as a language.
 
-    Each group has a threshold of its own, and what is stated holds in each group by itself: for a
-    joint guarantee over k groups divide the error 1 - `confidence` by k (Bonferroni).
+    Each group has a threshold of its own, and the guarantee holds within each group: for a joint
+    guarantee over k groups divide the error 1 - `confidence` by k (Bonferroni).
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         Parameters
         ----------
         X, y
-            What the estimator is fitted to: scores and accuracies for a policy, distributions and
-            true labelsets for a region.
+            Arguments of the estimator's `fit`: scores and accuracies for a policy, distributions
+            and true labelsets for a region.
         groups
             (n,) the group of each row.
         clusters
@@ -103,7 +103,9 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         }
         self.n_samples_ = sum(part.n_samples_ for part in self.parts_.values())
         messages = {name: part.message_ for name, part in self.parts_.items()}
-        self.message_ = "\n".join(f"Group {name!r}: {said}" for name, said in messages.items())
+        self.message_ = "\n".join(
+            f"Group {name!r}: {message}" for name, message in messages.items()
+        )
         if isinstance(estimator, AcceptPolicy) and not self.reached_:
             warn(self.message_, TargetWarning)
         return self
@@ -132,7 +134,8 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         check_is_fitted(self)
         scores = read_vector(score, "score")
         names = self._read_groups(groups, index_of(score), len(scores), "`score`")
-        return scores >= _pick({n: part.threshold_ for n, part in self.parts_.items()}, names)
+        thresholds = {n: part.threshold_ for n, part in self.parts_.items()}
+        return scores >= _thresholds_of(names, thresholds)
 
     def accept_labels(
         self: ByGroup[AcceptPolicy], score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike
@@ -170,15 +173,15 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
         """
         check_is_fitted(self)
         region = next(iter(self.parts_.values()))
-        source = region._read_new(dist, coverage)
+        source = region._read_batch(dist, coverage)
         names = self._read_groups(groups, source.index, len(source), "the distribution")
-        found = {n: part._threshold(part.scores_, coverage) for n, part in self.parts_.items()}
-        return region._answer(source, _pick(found, names))
+        thresholds = {n: part._threshold(part.scores_, coverage) for n, part in self.parts_.items()}
+        return region._make_region(source, _thresholds_of(names, thresholds))
 
     def _read_groups(
         self, groups: ArrayLike, index: pd.Index | None, n_samples: int, beside: str
     ) -> NDArray[np.str_]:
-        """Group of each row. Raises InputError for a group that `fit` did not have."""
+        """Group of each row, (n,). Raises InputError for a group that `fit` did not have."""
         names = read_group_names(groups, index, n_samples, beside)
         unknown = sorted(set(names.tolist()) - set(self.parts_))
         if unknown:
@@ -192,7 +195,7 @@ class ByGroup(SentenceMixin, Savable, BaseEstimator, Generic[Part]):  # type: ig
 def read_group_names(
     groups: ArrayLike, index: pd.Index | None, n_samples: int, beside: str
 ) -> NDArray[np.str_]:
-    """Group of each row, in the order of an index."""
+    """Group of each row, (n,), in the order of an index. Raises InputError."""
     names = np.asarray(align_values(groups, index, name="groups", beside=beside))
     if names.shape != (n_samples,):
         raise InputError(
@@ -202,5 +205,5 @@ def read_group_names(
     return read_groups(names)
 
 
-def _pick(thresholds: dict[str, float], names: NDArray[np.str_]) -> Floats:
+def _thresholds_of(names: NDArray[np.str_], thresholds: dict[str, float]) -> Floats:
     return np.array([thresholds[name] for name in names.tolist()], dtype=np.float64)

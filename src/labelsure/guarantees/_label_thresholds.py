@@ -121,7 +121,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
 
 
 def _take_top(marginals: Floats, k: int) -> Labelsets:
-    """Labelsets of the k most probable labels, (n, L); of ties the first."""
+    """Labelsets of the k most probable labels, (n, L); ties go to the first label."""
     order = np.argsort(-marginals, axis=1, kind="stable")
     chosen = np.zeros(marginals.shape, dtype=np.int8)
     np.put_along_axis(chosen, order[:, :k], 1, axis=1)
@@ -130,7 +130,7 @@ def _take_top(marginals: Floats, k: int) -> Labelsets:
 
 @dataclass(frozen=True)
 class _Labelled:
-    """Probabilities of labels, the truth, and the metric that thresholds are chosen for."""
+    """Labelled rows: marginals, (n, L), truth, (n, L), and the metric to maximise."""
 
     marginals: Floats
     true: Labelsets
@@ -139,72 +139,73 @@ class _Labelled:
 
     def values(self, predicted: Labelsets) -> Floats:
         """Accuracy of each prediction, (n,)."""
-        hits = (predicted & self.true).sum(axis=1)
-        return self.values_of(hits, predicted.sum(axis=1))
+        tp = (predicted & self.true).sum(axis=1)
+        return self.values_of(tp, predicted.sum(axis=1))
 
-    def values_of(self, hits: Integers, n_predicted: Integers) -> Floats:
+    def values_of(self, tp: Integers, n_predicted: Integers) -> Floats:
         """Accuracies from true positives and sizes, (n,) or (n, k) each."""
         n_labels, n_true = self.true.shape[1], self.true.sum(axis=1)
-        n_true = n_true if hits.ndim == 1 else n_true[:, np.newaxis]
-        fp, fn = n_predicted - hits, n_true - hits
-        return self.metric.values(hits, fp, fn, n_labels - hits - fp - fn, empty=self.empty)
+        n_true = n_true if tp.ndim == 1 else n_true[:, np.newaxis]
+        fp, fn = n_predicted - tp, n_true - tp
+        return self.metric.values(tp, fp, fn, n_labels - tp - fp - fn, empty=self.empty)
 
-    def in_order(self) -> tuple[Floats, Floats]:
-        """Marginals, the highest first, (n, L); accuracies of the top k labels, (n, L + 1)."""
+    def by_probability(self) -> tuple[Floats, Floats]:
+        """Descending marginals, (n, L); accuracies of the top 0 to L labels, (n, L + 1)."""
         order = np.argsort(-self.marginals, axis=1, kind="stable")
-        hits = np.take_along_axis(self.true, order, axis=1).cumsum(axis=1, dtype=np.int64)
-        hits = np.column_stack([np.zeros(len(hits), dtype=np.int64), hits])
-        sizes = np.broadcast_to(np.arange(hits.shape[1]), hits.shape)
-        return np.take_along_axis(self.marginals, order, axis=1), self.values_of(hits, sizes)
+        tp = np.take_along_axis(self.true, order, axis=1).cumsum(axis=1, dtype=np.int64)
+        tp = np.column_stack([np.zeros(len(tp), dtype=np.int64), tp])
+        sizes = np.broadcast_to(np.arange(tp.shape[1]), tp.shape)
+        return np.take_along_axis(self.marginals, order, axis=1), self.values_of(tp, sizes)
 
 
 def _find_best_cut(probabilities: Floats, gains: Floats) -> tuple[float, float]:
     """Threshold with the largest sum of gains at or above it, and that sum.
 
-    Of equally good thresholds the one nearest to a half, which depends least on the sample.
+    Ties go to the threshold nearest to 1/2, which depends least on the sample.
     """
     cuts, counts = _list_cuts(probabilities)
-    running = np.append(0.0, np.cumsum(gains[np.argsort(-probabilities, kind="stable")]))
-    sums = running[counts]
-    good = np.flatnonzero(sums >= sums.max() - TIE * max(len(gains), 1))
-    best = good[np.argmin(np.abs(cuts[good] - 0.5))]
+    cumulative = np.append(0.0, np.cumsum(gains[np.argsort(-probabilities, kind="stable")]))
+    sums = cumulative[counts]
+    optimal = np.flatnonzero(sums >= sums.max() - TIE * max(len(gains), 1))
+    best = optimal[np.argmin(np.abs(cuts[optimal] - 0.5))]
     return float(cuts[best]), float(sums[best])
 
 
 def _list_cuts(probabilities: Floats) -> tuple[Floats, Integers]:
-    """Thresholds between distinct probabilities, and the number at or above each."""
-    falling = -np.sort(-probabilities)
-    is_last = np.append(falling[1:] != falling[:-1], True)
+    """Thresholds between distinct probabilities, (k,), and the numbers at or above each, (k,)."""
+    descending = -np.sort(-probabilities)
+    is_last = np.append(descending[1:] != descending[:-1], True)
     counts = np.append(0, np.flatnonzero(is_last) + 1)
-    above, below = falling[counts[1:] - 1], np.append(falling[counts[1:-1]], 0.0)
-    middle = (above + below) / 2
-    # Neighbouring numbers have no middle: rounding must not let the lower one through.
-    return np.append(np.inf, np.where(middle > below, middle, above)), counts
+    above, below = descending[counts[1:] - 1], np.append(descending[counts[1:-1]], 0.0)
+    midpoints = (above + below) / 2
+    # Adjacent floats have no midpoint: rounding must not accept the lower one.
+    return np.append(np.inf, np.where(midpoints > below, midpoints, above)), counts
 
 
 def _choose_one(labelled: _Labelled) -> Floats:
-    """As the threshold falls, one label after another joins its row's prediction."""
-    falling, values = labelled.in_order()
-    threshold, _ = _find_best_cut(falling.ravel(), np.diff(values, axis=1).ravel())
-    return np.full(falling.shape[1], threshold)
+    """Single threshold: each label in descending order adds its gain to the sum of accuracies."""
+    descending, values = labelled.by_probability()
+    threshold, _ = _find_best_cut(descending.ravel(), np.diff(values, axis=1).ravel())
+    return np.full(descending.shape[1], threshold)
 
 
 def _choose_each(labelled: _Labelled) -> Floats:
+    """Thresholds by coordinate ascent from the single one, (L,)."""
     thresholds = _choose_one(labelled)
     predicted: Mask = labelled.marginals >= thresholds
     for _ in range(MAX_ROUNDS):
-        before = float(labelled.values(predicted.astype(np.int8)).sum())
+        previous = float(labelled.values(predicted.astype(np.int8)).sum())
         for j, marginals in enumerate(labelled.marginals.T):
             predicted[:, j] = False
-            hits = (predicted & (labelled.true == 1)).sum(axis=1)
+            tp = (predicted & (labelled.true == 1)).sum(axis=1)
             sizes = predicted.sum(axis=1)
-            without = labelled.values_of(hits, sizes)
-            gains = labelled.values_of(hits + labelled.true[:, j], sizes + 1) - without
+            baseline = labelled.values_of(tp, sizes)
+            gains = labelled.values_of(tp + labelled.true[:, j], sizes + 1) - baseline
             cut, gain = _find_best_cut(marginals, gains)
             if gain > float(gains[marginals >= thresholds[j]].sum()) + TIE * len(gains):
                 thresholds[j] = cut
             predicted[:, j] = marginals >= thresholds[j]
-        if labelled.values(predicted.astype(np.int8)).sum() <= before + TIE * len(predicted):
+        if labelled.values(predicted.astype(np.int8)).sum() <= previous + TIE * len(predicted):
             break
     return thresholds
 
@@ -216,7 +217,7 @@ def _match_mean_size(labelled: _Labelled) -> Floats:
 
 
 def _choose_size(labelled: _Labelled) -> int:
-    means = labelled.in_order()[1].mean(axis=0)
+    means = labelled.by_probability()[1].mean(axis=0)
     return int(np.argmax(means >= means.max() - TIE))
 
 
@@ -226,4 +227,4 @@ RULES: dict[str, Callable[[_Labelled], Floats | int]] = {
     "mean_size": _match_mean_size,
     "top_k": _choose_size,
 }
-"""The rules by name: thresholds of the labels, or how many labels to take."""
+"""Fits of the rules by name: thresholds, (L,), or a number of labels."""

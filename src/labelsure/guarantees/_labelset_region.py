@@ -40,10 +40,10 @@ LEVEL = 0.95  # of the interval of the coverage that the message states
 
 
 def rank_for_coverage(n_samples: int, coverage: float) -> int:
-    """Rank, from 1, of the score that a new one is at most with probability `coverage`.
+    """Rank of the conformal quantile, from 1: the smallest k with k / (n + 1) >= `coverage`.
 
-    A new score is as likely to be of any rank among n + 1, so that it is at most the k-th smallest
-    of the n others with probability k / (n + 1). Above n no score is large enough.
+    The rank of a new score among n + 1 is uniform, so that it is at most the k-th smallest of the n
+    others with probability k / (n + 1). A rank above n means that no score is large enough.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def rank_for_coverage(n_samples: int, coverage: float) -> int:
 
 
 def threshold_for_coverage(values: Floats, coverage: float) -> float:
-    """Value that a new one is at least with probability `coverage`; -inf if there are too few.
+    """Lower conformal quantile: new values are at least this with probability `coverage`.
+
+    It is -inf if there are too few values.
 
     Examples
     --------
@@ -66,10 +68,9 @@ def threshold_for_coverage(values: Floats, coverage: float) -> float:
 
 
 def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[float, float]:
-    """Interval of the coverage given the calibration rows.
+    """Interval of the coverage conditional on the calibration set.
 
-    Over new rows, the coverage is a random number: it depends on the labelled rows and
-    has a Beta distribution, whatever the model.
+    Over calibration sets, the coverage of new rows has a Beta distribution, whatever the model.
 
     Examples
     --------
@@ -87,37 +88,38 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
 def threshold_for_recall(values: Floats, recall: float) -> float:
     """Highest threshold whose mean recall is at least `recall` (conformal risk control).
 
-    A true label is missed where its value is below the threshold. The share of a row's true
-    labels that is missed is a loss between 0 and 1 that only rises with the threshold, so that its
-    mean over new rows is at most 1 - recall if, over n labelled ones, n / (n + 1) times their
-    mean plus 1 / (n + 1) is (conformal risk control, Angelopoulos and others).
+    A true label is missed where its value is below the threshold. The share of a row's true labels
+    that is missed is a loss in [0, 1], monotone in the threshold. Its mean over new rows is at most
+    1 - recall if n / (n + 1) times its mean over n labelled rows plus 1 / (n + 1) is (Angelopoulos
+    and others).
 
     Examples
     --------
     >>> threshold_for_recall(np.array([[0.2, 0.6], [0.9, np.nan]] + [[np.nan] * 2] * 7), 0.85)
     0.6
     """
-    most = (len(values) + 1) * (1 - recall) - 1 + ROUNDING
-    if most < 0:
+    max_missed = (len(values) + 1) * (1 - recall) - 1 + ROUNDING
+    if max_missed < 0:
         return -math.inf
     is_true = ~np.isnan(values)
     weights = np.broadcast_to(1 / np.maximum(is_true.sum(axis=1, keepdims=True), 1), values.shape)
-    found = values[is_true]
-    order = np.argsort(found, kind="stable")
-    found, missed = found[order], np.cumsum(weights[is_true][order])
-    last = np.append(found[1:] != found[:-1], True)[: len(found)]  # ties are missed together
-    too_many = last & (missed > most)
-    return float(found[np.argmax(too_many)]) if too_many.any() else math.inf
+    true_values = values[is_true]
+    order = np.argsort(true_values, kind="stable")
+    true_values, missed = true_values[order], np.cumsum(weights[is_true][order])
+    is_last = np.append(true_values[1:] != true_values[:-1], True)  # ties are missed together
+    is_last = is_last[: len(true_values)]
+    exceeds = is_last & (missed > max_missed)
+    return float(true_values[np.argmax(exceeds)]) if exceeds.any() else math.inf
 
 
 SLACK = 16 * _limits.TIE
-"""Probabilities and log-probabilities that differ by less are equal: they are computed in different
-ways. Where it matters a labelset is in the region, which only raises the coverage."""
+"""Tolerance of thresholds: probabilities are computed in different ways. A labelset within it is in
+the region, which only raises the coverage."""
 
-FEW = 64  # labelsets of a region by which labels are closed; larger ones leave all labels open
-COUNTED = 1000  # labelsets of a row that are counted one by one where there is no other way
-LARGEST_EXPONENT = 1023  # of a power of 2 that is a number
-LEAST_LOG = -700.0  # of a probability that is a number above 0
+FEW = 64  # labelsets: larger regions leave all labels open
+MAX_COUNTED = 1000  # labelsets of a row that are listed to count them
+LARGEST_EXPONENT = 1023  # of a power of 2 without overflow
+LEAST_LOG = -700.0  # log of a probability without underflow
 FIRST_LISTED = 16  # each further round lists four times as many
 
 
@@ -140,14 +142,14 @@ class ListedLabelsets:
         return len(self.labelsets)
 
     def __repr__(self) -> str:
-        listed = len(self.labelsets.weights)
-        return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={listed})"
+        n_listed = len(self.labelsets.weights)
+        return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={n_listed})"
 
     def of(self, row: int) -> tuple[Labelsets, Floats]:
         """Labelsets of one row, (k, L), and their probabilities, (k,)."""
         starts = self.labelsets.starts
-        some = slice(starts[row], starts[row + 1])
-        return self.labelsets.rows[some], self.labelsets.weights[some]
+        own = slice(starts[row], starts[row + 1])
+        return self.labelsets.rows[own], self.labelsets.weights[own]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,11 +204,12 @@ class RegionLabelsets(PartialLabelsets):
 
     @cached_property
     def _counts(self) -> tuple[Floats, Mask]:
+        """Number of labelsets of each region, (n,), and whether it is exact, (n,)."""
         if self.source is None or self.log_thresholds is None:
             exponents = np.minimum(self.n_open, LARGEST_EXPONENT)
             return np.exp2(exponents), exponents == self.n_open
         if self.n_labels > _limits.CHEAP_DENSE_LABELS:
-            listed = self.list_labelsets(COUNTED)
+            listed = self.list_labelsets(MAX_COUNTED)
             return listed.labelsets.lengths.astype(np.float64), listed.is_complete
         numbers = np.empty(len(self))
         for rows in _limits.cut_rows(len(self), 8 * 2**self.n_labels, _limits.DECISION_BYTES):
@@ -243,7 +246,7 @@ class RegionLabelsets(PartialLabelsets):
         Parameters
         ----------
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
         count
             Whether to count the labelsets: `n_labelsets`, at least so many where `is_counted` is
             False.
@@ -257,30 +260,33 @@ class RegionLabelsets(PartialLabelsets):
 def _list_down_to(
     source: LabelsetDistribution, log_thresholds: Floats, limit: int
 ) -> ListedLabelsets:
-    """List the most probable labelsets, more and more of them, until all in the region are seen."""
-    n_samples, most = len(source), 2**source.n_labels
-    enough = min(limit + 1, most)  # one more says whether these are all
+    """Labelsets at or above the thresholds, at most `limit` of each row.
+
+    Each round lists four times as many of the rows that are not complete.
+    """
+    n_samples, n_all = len(source), 2**source.n_labels
+    max_listed = min(limit + 1, n_all)  # one more shows whether the list is complete
     rows: list[Labelsets] = [np.empty((0, source.n_labels), dtype=np.int8)]
     weights: list[Floats] = [np.empty(0)]
     instance: list[Indices] = [np.empty(0, dtype=np.intp)]
     is_complete = np.zeros(n_samples, dtype=bool)
-    active, k = np.flatnonzero(log_thresholds < np.inf), min(FIRST_LISTED, enough)
+    active, k = np.flatnonzero(log_thresholds < np.inf), min(FIRST_LISTED, max_listed)
     is_complete[log_thresholds == np.inf] = True
     while active.size:
         best = source[active].top(k)
         inside = best.logs >= log_thresholds[active, np.newaxis]
-        # Nothing that is not listed can be in the region.
-        closed = best.log_high[:, -1] < log_thresholds[active]
-        closed &= log_thresholds[active] > LEAST_LOG
-        closed |= (k == most) & (most <= limit)
-        is_complete[active] = closed
-        done = closed | (k >= enough)
+        # Complete: all labelsets that are not listed are below the threshold.
+        complete = best.log_high[:, -1] < log_thresholds[active]
+        complete &= log_thresholds[active] > LEAST_LOG
+        complete |= (k == n_all) & (n_all <= limit)
+        is_complete[active] = complete
+        done = complete | (k >= max_listed)
         inside[:, limit:] = False
         for i in np.flatnonzero(done):
             rows.append(best.labelsets[i][inside[i]])
             weights.append(best.probabilities[i][inside[i]])
             instance.append(np.full(int(inside[i].sum()), active[i]))
-        active, k = active[~done], min(4 * k, enough)
+        active, k = active[~done], min(4 * k, max_listed)
     listed = WeightedLabelsets.merge(
         np.concatenate(rows), np.concatenate(weights), np.concatenate(instance), n_samples
     )
@@ -288,7 +294,7 @@ def _list_down_to(
 
 
 def _close_labels(source: LabelsetDistribution, log_thresholds: Floats) -> Labelsets:
-    """Labels that all or none of the labelsets of a small region have, others open, (n, L)."""
+    """Labels that all (1) or none (0) of the labelsets of a region have, others open, (n, L)."""
     values = np.full((len(source), source.n_labels), OPEN, dtype=np.int8)
     listed = _list_down_to(source, log_thresholds, FEW)
     for i in np.flatnonzero(listed.is_complete & (listed.labelsets.lengths > 0)):
@@ -306,7 +312,7 @@ class RegionRows:
     source
         Distributions of the rows.
     scores
-        (n,) or (n, L): at least the threshold where the truth is in the region.
+        (n,) or (n, L) conformity scores: at least the threshold where the truth is in the region.
     clusters
         (n,) numbers of clusters.
     label_names
@@ -329,28 +335,28 @@ class RegionRows:
         return len(self.source)
 
     def __getitem__(self, rows: Indices) -> RegionRows:
-        some = self.source[rows], self.scores[rows], self.clusters[rows]
-        return RegionRows(*some, self.label_names)
+        taken = self.source[rows], self.scores[rows], self.clusters[rows]
+        return RegionRows(*taken, self.label_names)
 
 
 SCORES = ("labels", "probability")
-SIZED = 200  # calibration rows whose regions are measured for the message
+N_SIZED = 200  # calibration rows whose regions are measured for the message
 INDEPENDENT_SHARE = 0.03
-"""What is mixed into votes, for which labelsets that nobody voted for are impossible. Any share
-keeps the coverage; it decides how large regions are, and hardly does."""
+"""Weight of independent labels in mixtures with votes, under which labelsets without a vote are
+impossible. The coverage holds for any weight; sizes of regions hardly depend on it."""
 
 
 def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
     """Mixture of (1 - share) times the votes and `share` times independent labels.
 
-    These have the marginals of the votes, drawn to 1/2 by the same share: a label that nobody voted
-    for is not impossible either. Rules of the votes restrict them.
+    The independent labels have marginals (1 - share) * marginals of the votes + share / 2, so that
+    labels without a vote are possible. Rules of the votes restrict them.
     """
-    drawn = (1 - share) * votes.marginals() + share / 2
-    rest: LabelsetDistribution = IndependentLabels(drawn, votes.label_names)
+    marginals = (1 - share) * votes.marginals() + share / 2
+    independent: LabelsetDistribution = IndependentLabels(marginals, votes.label_names)
     if votes.rules is not None:
-        rest = constrain(rest, votes.rules)
-    return SmoothedTable(votes, rest, share)
+        independent = constrain(independent, votes.rules)
+    return SmoothedTable(votes, independent, share)
 
 
 class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
@@ -362,8 +368,8 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     share of the true ones.
 
     The calibration set must be new to the model, kept for this alone, and of the same population as
-    new rows. What is stated holds on average over new rows and over calibration sets; it
-    does not hold for every single kind of row.
+    new rows. The guarantee is marginal: it holds on average over new rows and calibration sets, not
+    for every kind of row.
 
     Parameters
     ----------
@@ -384,7 +390,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     n_samples_
         Size of the calibration set.
     message_
-        What holds, and how large regions are, in a sentence.
+        Guarantee and mean size of regions, in a sentence.
 
     See Also
     --------
@@ -437,10 +443,10 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         dist
             Distributions of rows that are new to the model that made them.
         Y_true
-            What is true of them.
+            (n, L) true labelsets.
         clusters
             (n,) the cluster of each, where rows depend on each other (ten photos of one event).
-            One random row of each cluster is used, and what is stated holds for a random row of a
+            One random row of each cluster is used, and the guarantee holds for a random row of a
             new cluster.
         """
         return self._fit_rows(self._read_rows(dist, Y_true, clusters))
@@ -449,7 +455,7 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         self, dist: LabelsetDistribution, Y_true: LabelsetsLike, clusters: ArrayLike | None
     ) -> RegionRows:
         self.check_parameters()
-        source = self._source(dist)
+        source = self._read_distribution(dist)
         truth = source._align_truth(Y_true)
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled row, got none.")
@@ -459,17 +465,17 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         codes = np.arange(len(source))
         if clusters is not None:
             codes = read_clusters(clusters, source.index, len(source), "the distribution")
-        return RegionRows(source, self._score(source, truth), codes, label_names)
+        return RegionRows(source, self._conformity_scores(source, truth), codes, label_names)
 
     def _fit_rows(self, rows: RegionRows) -> Self:
-        """Find the threshold on one random row of each cluster."""
+        """Fit to one random row of each cluster."""
         order = np.random.default_rng(0).permutation(len(rows))
         rows = rows[np.sort(order[first_rows(rows.clusters[order], 1)])]
         self.label_names_, self.n_labels_ = rows.label_names, rows.source.n_labels
         self.scores_, self.n_samples_ = rows.scores, len(rows)
         self.threshold_ = self._threshold(rows.scores)
-        said = self._say(self.threshold_, len(rows)), self._say_size(rows.source)
-        self.message_ = " ".join(said)
+        guarantee = self._describe_guarantee(self.threshold_, len(rows))
+        self.message_ = f"{guarantee} {self._describe_size(rows.source)}"
         return self
 
     def predict(
@@ -485,12 +491,16 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
             Another coverage than that of the region, from the same calibration set.
         """
         check_is_fitted(self)
-        source = self._read_new(dist, coverage)
-        return self._answer(source, np.full(len(source), self._threshold(self.scores_, coverage)))
+        source = self._read_batch(dist, coverage)
+        return self._make_region(
+            source, np.full(len(source), self._threshold(self.scores_, coverage))
+        )
 
-    def _read_new(self, dist: LabelsetDistribution, coverage: float | None) -> LabelsetDistribution:
-        """Distributions of the labels that it was fitted to."""
-        source = self._source(dist)
+    def _read_batch(
+        self, dist: LabelsetDistribution, coverage: float | None
+    ) -> LabelsetDistribution:
+        """Checked distributions of new rows. Raises InputError for other labels."""
+        source = self._read_distribution(dist)
         check_same_labels(
             source.label_names,
             source.n_labels,
@@ -507,7 +517,8 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
                 )
         return source
 
-    def _answer(self, source: LabelsetDistribution, thresholds: Floats) -> RegionLabelsets:
+    def _make_region(self, source: LabelsetDistribution, thresholds: Floats) -> RegionLabelsets:
+        """Regions of a batch from a threshold for each row, (n,)."""
         named = source.label_names or self.label_names_, source.index
         if self.score == "probability":
             size = np.abs(np.where(np.isfinite(thresholds), thresholds, 0.0))
@@ -516,9 +527,11 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
                 _close_labels(source, logs), *named, log_thresholds=logs, source=source
             )
         marginals, least = source.marginals(), thresholds[:, np.newaxis] - SLACK
-        having = marginals >= least
-        without = (1 - marginals >= least) | (self.recall is not None)  # a recall rules nothing in
-        return RegionLabelsets(np.where(without & having, OPEN, having).astype(np.int8), *named)
+        can_be_true = marginals >= least
+        is_recall = self.recall is not None  # which makes no label certain
+        can_be_false = (1 - marginals >= least) | is_recall
+        values = np.where(can_be_false & can_be_true, OPEN, can_be_true)
+        return RegionLabelsets(values.astype(np.int8), *named)
 
     def check_parameters(self) -> None:
         """Raise an `InputError` if the region cannot be fitted with these parameters."""
@@ -530,18 +543,18 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
         for name in ("coverage", "recall"):
             if getattr(self, name) is not None:
                 read_number(getattr(self, name), name, 0, 1, ends="()")
-        known = SCORES if self.recall is None else SCORES[:1]
-        goal = "coverage" if self.recall is None else "recall"
-        read_choice(self.score, f"score for a {goal}", known)
+        scores = SCORES if self.recall is None else SCORES[:1]
+        quantity = "coverage" if self.recall is None else "recall"
+        read_choice(self.score, f"score for a {quantity}", scores)
 
-    def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+    def _read_distribution(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         dist = with_dense_rows(check_distribution(dist))
         if dist._lists_labelsets and self.score == "probability":
             return mix_votes(cast(LabelsetTable, dist), INDEPENDENT_SHARE)._with_index(dist.index)
         return dist
 
-    def _score(self, source: LabelsetDistribution, truth: Labelsets) -> Floats:
-        """Conformity scores, (n,), or (n, L) for a recall: at least the threshold in the region."""
+    def _conformity_scores(self, source: LabelsetDistribution, truth: Labelsets) -> Floats:
+        """Conformity scores of the truth, (n,); (n, L) for a recall, NaN for absent labels."""
         if self.score == "probability":
             return source.log_prob(truth)
         marginals = source.marginals()
@@ -552,50 +565,50 @@ class LabelsetRegion(SentenceMixin, Savable, BaseEstimator):  # type: ignore[mis
     def _threshold(self, scores: Floats, coverage: float | None = None) -> float:
         if self.recall is not None:
             return threshold_for_recall(scores, self.recall)
-        found = threshold_for_coverage(scores, float(coverage or self.coverage or 0))
-        return found if self.score == "probability" else min(found, 0.5)
+        threshold = threshold_for_coverage(scores, float(coverage or self.coverage or 0))
+        return threshold if self.score == "probability" else min(threshold, 0.5)
 
-    def _say_size(self, source: LabelsetDistribution) -> str:
-        """Mean size of regions on the calibration set, in words, and advice where they are huge."""
-        found = self.predict(source[:SIZED])
+    def _describe_size(self, source: LabelsetDistribution) -> str:
+        """Mean size of regions on calibration rows, with advice where they are large."""
+        regions = self.predict(source[:N_SIZED])
         if self.recall is not None:
-            return f"On average {found.is_possible.sum(axis=1).mean():.1f} labels are possible."
-        n_open, n_labels = float(found.n_open.mean()), self.n_labels_
+            return f"On average {regions.is_possible.sum(axis=1).mean():.1f} labels are possible."
+        n_open, n_labels = float(regions.n_open.mean()), self.n_labels_
         if self.score == "labels":
-            said = f"On average {n_open:.1f} of {n_labels} labels are open."
+            sentence = f"On average {n_open:.1f} of {n_labels} labels are open."
             if 2 * n_open <= n_labels:
-                return said
+                return sentence
             return (
-                f"{said} That is most of them, because all closed labels must be right at once: "
-                "`recall=` asks for less, and so does a lower coverage."
+                f"{sentence} That is most of them, because all closed labels must be right at "
+                "once: `recall=` asks for less, and so does a lower coverage."
             )
-        mean = float(found.n_labelsets.mean())
-        more = "" if found.is_counted.all() else "at least "
-        said = f"On average regions hold {more}{mean:,.1f} labelsets."
+        mean = float(regions.n_labelsets.mean())
+        at_least = "" if regions.is_counted.all() else "at least "
+        sentence = f"On average regions hold {at_least}{mean:,.1f} labelsets."
         if mean <= FEW or not source._is_independent:
-            return said
+            return sentence
         return (
-            f"{said} They are large because labels are independent given the input here: chains, "
-            'or RecalibratedClassifier(method="dependence"), make them smaller.'
+            f"{sentence} They are large because labels are independent given the input here: "
+            'chains, or RecalibratedClassifier(method="dependence"), make them smaller.'
         )
 
-    def _say(self, threshold: float, n_samples: int) -> str:
-        goal = "recall" if self.coverage is None else "coverage"
-        value = float(getattr(self, goal))
+    def _describe_guarantee(self, threshold: float, n_samples: int) -> str:
+        kind = "recall" if self.coverage is None else "coverage"
+        value = float(getattr(self, kind))
         rows = f"calibration set, n = {n_samples:,}"
         if threshold == -math.inf and rank_for_coverage(n_samples, value) > n_samples:
             needed = math.ceil(value / (1 - value) - ROUNDING)
             return (
-                f"{n_samples} calibration rows are too few for a {goal} of {value:g}: all labels "
+                f"{n_samples} calibration rows are too few for a {kind} of {value:g}: all labels "
                 f"are open. Label at least {needed}."
             )
         if self.recall is not None:
             return f"The possible labels hold {value:.1%} of the true ones on average ({rows})."
-        what = "All closed labels of a row are right"
+        event = "All closed labels of a row are right"
         if self.score == "probability":
-            what = "Regions hold the true labelset"
+            event = "Regions hold the true labelset"
         low, high = coverage_interval(n_samples, value, LEVEL)
         return (
-            f"{what} with probability {value:g} or more ({rows}: between {low:.3f} and {high:.3f} "
+            f"{event} with probability {value:g} or more ({rows}: between {low:.3f} and {high:.3f} "
             f"at {LEVEL:.0%} confidence)."
         )

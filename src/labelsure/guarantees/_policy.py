@@ -64,7 +64,7 @@ def check_grid(grid: object) -> Floats:
 
 
 def count_share(n_samples: int, share: float) -> int:
-    """Smallest number of rows that is at least a share of them.
+    """Smallest number of rows that is at least a share of all.
 
     Examples
     --------
@@ -88,17 +88,17 @@ def open_referred(accepted: Mask, score: ArrayLike, answers: PartialLabelsets) -
 
 
 START_SHARES = {0.0: 0.9, 0.4: 0.1}
-"""Share of the error by where a sequence of tests starts, as a part of the way from the target to
-1. Chosen with `benchmarks.acceptance_starts`: two equal shares at 0 and 0.25 accept less."""
+"""Share of the error of each sequence of tests, by its start s, at target + s (1 - target).
+Chosen with `benchmarks.acceptance_starts`: two equal shares at 0 and 0.25 accept less."""
 
 GRID = np.round(np.arange(100) / 100, 12)
 """Thresholds for estimated accuracies, the same for all data."""
 
 
 def start_levels(grid: Floats, target: float, error: float) -> Floats:
-    """Level of each threshold of estimated accuracies at which a sequence of tests starts, (k,).
+    """Level of the sequence of tests that starts at each threshold, (k,); 0 where none starts.
 
-    0 where none starts. The levels sum up to the error.
+    The levels sum up to the error.
     """
     levels = np.zeros(len(grid))
     for part, share in START_SHARES.items():
@@ -112,10 +112,10 @@ def fallback_procedure(p_value: Callable[[int, float], float], levels: Floats) -
 
     Sequences go down from each start, threshold by threshold until one fails. The level of a
     rejected hypothesis is inherited by the next one, and added to that of the next start (Wiens and
-    Dmitrienko, 2005). As scores are estimates of accuracy, thresholds from the target on pass if
-    the estimates are any good. A finer grid costs nothing.
+    Dmitrienko, 2005). As scores estimate accuracy, thresholds from the target on pass if
+    estimates are calibrated. A finer grid costs nothing.
 
-    `p_value(i, level)` may use the level of the last start, which is fixed beforehand.
+    `p_value(i, level)` may use the level of the preceding start, which is fixed beforehand.
     """
     rejected = np.zeros(len(levels), dtype=bool)
     inherited = start_level = 0.0
@@ -127,10 +127,10 @@ def fallback_procedure(p_value: Callable[[int, float], float], levels: Floats) -
     return rejected
 
 
-N_BOOTSTRAP, OFTEN = 50, 0.9  # refits of a policy, and which part must pass to be within reach
+N_BOOTSTRAP, MIN_PASSED = 50, 0.9  # refits of a policy, and the share that must pass
 LOWER_CONFIDENCES = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 
-N_SHARES = 10  # of a path: its thresholds accept a tenth more each
+N_SHARES = 10  # thresholds of a path
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class ScoredRows:
         return len(self.scores if self.clusters is None else np.unique(self.clusters))
 
     def p_value(self, threshold: float, target: float, error: float) -> float:
-        """P-value of "the mean accuracy of what a threshold accepts is at most the target"."""
+        """P-value of "mean accuracy of scores of at least the threshold is at most the target"."""
         return self._p_value(self.scores >= threshold, target, error)
 
     def bound(self, rows: Mask, error: float) -> float:
@@ -190,7 +190,7 @@ class ScoredRows:
             return self.test.p_value(values, target, error)
         outcomes = cluster_outcomes(values, self.clusters[rows], target, self.size)
         p_value = self.test.p_value(outcomes, target, error)
-        # If other clusters are all wrong, n perfect ones come with probability target^n.
+        # If clusters are all right or all wrong, n right ones have probability target^n.
         is_perfect = values.min(initial=1.0) == 1
         return max(p_value, target ** len(outcomes)) if is_perfect else p_value
 
@@ -370,8 +370,8 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     def accept_labels(self, score: ArrayLike, answers: PartialLabelsets) -> PartialLabelsets:
         """Answers with all labels open where the score is not accepted.
 
-        Of an answer that is not accepted all labels are open. What is proved is then about the
-        accuracy of the decided labels: fit to `answers.accuracy(Y_true, metric)`.
+        The guarantee is then for the accuracy of the decided labels: fit to
+        `answers.accuracy(Y_true, metric)`.
 
         Parameters
         ----------
@@ -440,13 +440,13 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
             thresholds = np.append(np.nextafter(ranked[ranks], np.inf), -np.inf)
         error, calibration = (1 - self.confidence) / len(thresholds), self._calibration
         thresholds = np.unique(thresholds)[::-1]
-        accepted = [self.scores_ >= threshold for threshold in thresholds]
-        values = [self.accuracies_[rows] for rows in accepted]
+        masks = [self.scores_ >= threshold for threshold in thresholds]
+        values = [self.accuracies_[mask] for mask in masks]
         return AcceptPath(
             thresholds,
-            np.array([rows.mean() for rows in accepted]),
-            np.array([some.mean() if some.size else np.nan for some in values]),
-            np.array([calibration.bound(rows, error) for rows in accepted]),
+            np.array([mask.mean() for mask in masks]),
+            np.array([accepted.mean() if accepted.size else np.nan for accepted in values]),
+            np.array([calibration.bound(mask, error) for mask in masks]),
         )
 
     def check_parameters(self) -> None:
@@ -467,7 +467,7 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _calibration(self) -> ScoredRows:
-        """The rows that it was fitted to, with the test of their mean."""
+        """Calibration rows with the test of their mean."""
         tests = MEAN_TESTS[self.guarantee]
         if self.clusters_ is None:
             return ScoredRows(self.scores_, self.accuracies_, None, tests[self.outcome])
@@ -475,17 +475,17 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return ScoredRows(self.scores_, self.accuracies_, self.clusters_, test, size)
 
     def _fit_rows(self, rows: ScoredRows) -> Self:
-        """Find the threshold. The order depends on the number of rows alone; bounds rest on it."""
+        """Fit to shuffled rows: bounds need an order that depends on the number of rows alone."""
         scores, accuracies, clusters = rows.scores, rows.accuracies, rows.clusters
         order = np.random.default_rng(self.random_state).permutation(len(rows))
         self.clusters_: Indices | None = None
         if clusters is not None and len(order):
             largest = int(np.bincount(clusters).max())
             # Student's test needs no bound on the size of clusters.
-            most = self.max_cluster_size if self.guarantee == "exact" else largest
-            order = order[first_rows(clusters[order], most)]
-            self.cluster_size_ = most
-            if most > 1:  # one row of each cluster is independent of the others
+            max_size = self.max_cluster_size if self.guarantee == "exact" else largest
+            order = order[first_rows(clusters[order], max_size)]
+            self.cluster_size_ = max_size
+            if max_size > 1:  # one row of each cluster is independent of the others
                 self.clusters_ = number_clusters(clusters[order])
         self.scores_, self.accuracies_ = scores[order], accuracies[order]
         self.n_samples_ = len(order)
@@ -496,11 +496,11 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
     def _choose_for_share(self) -> tuple[float, float, float, str]:
         """Highest threshold that accepts at least the share, share accepted, bound and message.
 
-        The threshold is the score of one row, and the others above it are a sample of what it will
-        accept. That row is no part of the sample: it was chosen for its score. Where others have
-        the same score, which of them come to be accepted would depend on how many are above, and
-        the sample would not be one of what is accepted: only scores strictly above are. Of scores
-        that are tied at the very top all are accepted.
+        The threshold is an order statistic, the score of one row. Given it, rows above are a random
+        sample of new rows above; the row itself is not, as it was chosen for its score. Where
+        further rows are tied at the threshold, only scores strictly above are accepted, as the
+        number of tied rows among the accepted would depend on the number above. Scores that are
+        tied at the maximum are all accepted.
         """
         scores, n = self.scores_, self.n_samples_
         if n == 0:
@@ -513,18 +513,18 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         last = int(np.argsort(-scores, kind="stable")[count_share(n, self.share) - 1])  # type: ignore[arg-type]
         threshold = float(scores[last])
         is_tied, is_above = scores == threshold, scores > threshold
-        is_sample, referred = is_tied | is_above, ""
+        is_sample, note = is_tied | is_above, ""
         share = float(is_sample.mean())
         is_sample[last] = False
         if is_tied.sum() > 1 and is_above.any():
-            referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
+            note = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
             threshold = float(np.nextafter(threshold, np.inf))
             is_sample, share = is_above, float(is_above.mean())
         bound = self._calibration.bound(is_sample, 1 - self.confidence)
         message = (
             f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
             f"their mean accuracy is {self._at_least} {bound:.3f} at {100 * self.confidence:g}% "
-            f"confidence ({self._describe_rows()}).{referred}"
+            f"confidence ({self._describe_rows()}).{note}"
         )
         return threshold, share, bound, message
 
@@ -539,15 +539,15 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
 
         passed = fallback_procedure(p_value, levels)
         level = f"{100 * self.confidence:g}% confidence"
-        given = f"({self._describe_rows()})"
+        rows = f"({self._describe_rows()})"
         if not passed.any():
-            message = f"No threshold reaches a mean accuracy of {target:g} at {level} {given}."
+            message = f"No threshold reaches a mean accuracy of {target:g} at {level} {rows}."
             return math.inf, 0.0, math.nan, f"{message} {self._advise(target)}"
         threshold = float(grid[np.argmax(passed)])
         share = float((self.scores_ >= threshold).mean())
         message = (
             f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
-            f"{self._at_least} {target:g} at {level} {given}. "
+            f"{self._at_least} {target:g} at {level} {rows}. "
             f"{share:.1%} of predictions are accepted."
         )
         return threshold, share, target, message
@@ -564,14 +564,14 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
         return f"{rows} in {self._calibration.n_draws:,} clusters, which count with up to {most}"
 
     def _place_tests(self, target: float, error: float) -> tuple[Floats, Floats]:
-        """Thresholds, and the levels at which sequences of tests start, (k,) each."""
+        """Thresholds, and the levels of the sequences of tests that start there, (k,) each."""
         if self.grid is None:
             return GRID, start_levels(GRID, target, error)
         grid = check_grid(self.grid)
         return grid, np.full(len(grid), error / len(grid))
 
     def _advise(self, target: float) -> str:
-        """Lower target, and lower confidence, that a set like this would reach, in words."""
+        """Lower targets and confidences that 90% of bootstrap refits reach, as a sentence."""
         calibration = self._calibration
         if self.clusters_ is not None and self.n_samples_:
             perfect = replace(calibration, accuracies=np.ones(self.n_samples_))
@@ -582,14 +582,14 @@ class AcceptPolicy(SentenceMixin, Savable, BaseEstimator):  # type: ignore[misc]
                 )
 
         def is_reached(target: float, confidence: float) -> bool:
-            """Whether most refits pass: some start at its own level."""
+            """Whether enough bootstrap samples pass the test at one of the starts."""
             grid, levels = self._place_tests(target, 1 - confidence)
             starts = [pair for pair in zip(grid, levels, strict=True) if pair[1]]
             rng, n_reached = np.random.default_rng(0), 0
             for _ in range(N_BOOTSTRAP if self.n_samples_ else 0):
                 drawn = calibration.resample(rng)
                 n_reached += any(drawn.p_value(start, target, e) <= e for start, e in starts)
-            return n_reached >= OFTEN * N_BOOTSTRAP
+            return n_reached >= MIN_PASSED * N_BOOTSTRAP
 
         hundredths = range(1, math.ceil(100 * target - 1e-9))
         own = self.confidence
@@ -640,14 +640,14 @@ N_SHOWN = 10  # rows in a notebook, from the first to the last
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AcceptCurve(ColumnResult):
-    """The mean accuracy of what is accepted, from the most confident prediction on.
+    """Accuracy-rejection curve: mean accuracy of accepted predictions by their share.
 
     Parameters
     ----------
     threshold
         (k,) distinct scores, the highest first: accept scores of at least this.
     n_accepted, share
-        (k,) how many of the rows each accepts, and which part of them.
+        (k,) number and share of the rows that each accepts.
     accuracy, spread
         (k,) mean and standard deviation of the accuracies of accepted rows.
     areas
@@ -681,7 +681,7 @@ class AcceptCurve(ColumnResult):
         Parameters
         ----------
         level
-            How often such an interval covers (Wilson's, with the variance that is there).
+            Confidence level (Wilson's interval with the variance of the accuracies).
         """
         return wilson_interval(self.accuracy, self.spread, self.n_accepted, check_level(level))
 
@@ -703,12 +703,12 @@ class AcceptCurve(ColumnResult):
         ax
             Where to draw; several curves can share it. None makes a new figure.
         target
-            A mean accuracy to mark, and how many can be accepted for it. That is what happened on
-            these rows and guarantees nothing: `AcceptPolicy` does.
+            Mean accuracy to mark, with the share that reaches it on these rows. It is no guarantee:
+            `AcceptPolicy` gives one.
         label
             For the legend; None shows the area under the curve.
         level
-            How often the band covers a mean.
+            Confidence level of the band, at each point by itself.
         """
         shown = f"area {self.area:.3f}" if len(self.areas) else "nothing to accept"
         return plot_accept_curve(

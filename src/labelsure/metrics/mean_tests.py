@@ -26,8 +26,6 @@ N_TARGETS = 1000  # lower bounds are multiples of 0.001
 ROUNDING = 1e-9  # rounding error of a product that is a whole number
 
 PSEUDO_VARIANCE = 0.25  # of one fair coin, as a prior
-
-
 MAX_PMF = 0.4689  # of a Poisson-binomial distribution, times its standard deviation
 N_NEWTON, LARGEST_STEP = 6, 2.0  # logistic regression on standardised values
 
@@ -37,11 +35,11 @@ class ExactBinomial:
 
     def check(self, outcomes: Floats) -> None:
         """Raise InputError for outcomes other than 0 and 1."""
-        between = ~np.isin(outcomes, (0, 1))
-        if between.any():
+        is_fractional = ~np.isin(outcomes, (0, 1))
+        if is_fractional.any():
             raise InputError(
                 "`accuracy` must be 0 or 1 for outcome='binary', got "
-                f"{outcomes[between][0]}. Use outcome='bounded'."
+                f"{outcomes[is_fractional][0]}. Use outcome='bounded'."
             )
 
     def p_value(self, outcomes: Floats, target: float, error: float) -> float:
@@ -85,10 +83,10 @@ class Betting:
         return float(np.exp(-log_capital))
 
     def lower_bound(self, outcomes: Floats, error: float, n_all: int = 0) -> float:
-        """Lower confidence bound, a multiple of 0.001: all targets up to it are shown.
+        """Lower confidence bound: largest multiple of 0.001 up to which all targets are rejected.
 
-        If it was above the true mean, then a target from the true mean on was shown, the next one
-        of the list, which happens with a chance of at most `error`.
+        If it exceeds the true mean, then the first multiple from the true mean on was rejected, a
+        true null hypothesis: the probability is at most `error`.
         """
         log_needed, log_goal = -np.log(error), np.log(OVERSHOOT / error)
         stakes = _optimal_stakes()
@@ -117,8 +115,8 @@ class Student:
             return 1.0
         if outcomes.min() == 1:
             return float(target**n)  # all are 1 as often if the others are 0: no spread is no proof
-        error_of_mean = max(float(outcomes.std(ddof=1)), 1e-9) / n**0.5
-        return float(stdtr(n - 1, (target - outcomes.mean()) / error_of_mean))
+        standard_error = max(float(outcomes.std(ddof=1)), 1e-9) / n**0.5
+        return float(stdtr(n - 1, (target - outcomes.mean()) / standard_error))
 
     def lower_bound(self, outcomes: Floats, error: float) -> float:
         """Lower end of Student's one-sided interval, a multiple of 0.001."""
@@ -155,7 +153,7 @@ def permutation_bound(reference: Floats, batch: Floats) -> float:
     at most 0.4689 over the standard deviation of K (Baillon, Cominetti and Vaisman, 2016). The
     likelihood of a logistic regression that discriminates the samples is
     exp(a n + s x) / prod(1 + exp(a + s v)), so that its a and s make the bound smallest. Nothing is
-    assumed to be normal: it holds at any level. Both sides count, hence twice.
+    assumed to be normal: it holds at any level. The factor 2 makes the bound two-sided.
     """
     n, n_all = len(batch), len(reference) + len(batch)
     values = np.concatenate([reference, batch])
@@ -163,18 +161,21 @@ def permutation_bound(reference: Floats, batch: Floats) -> float:
     design = np.column_stack([np.ones(n_all), values])
     sums = design[n_all - n :].sum(axis=0)
     log_binomial = gammaln(n_all + 1) - gammaln(n + 1) - gammaln(n_all - n + 1)
-    ab, smallest = np.array([np.log(n / (n_all - n)), sums[1] / n * n_all / (n_all - n)]), 0.0
+    coefficients, log_bound = (
+        np.array([np.log(n / (n_all - n)), sums[1] / n * n_all / (n_all - n)]),
+        0.0,
+    )
     for _ in range(N_NEWTON):
-        logits = design @ ab
+        logits = design @ coefficients
         p = expit(logits)
         weights = p * (1 - p)
-        log_likelihood = ab @ sums - np.logaddexp(0.0, logits).sum()
-        at_count = min(0.0, np.log(MAX_PMF) - 0.5 * np.log(weights.sum()))
-        smallest = min(smallest, np.log(2) + at_count - log_likelihood - log_binomial)
+        log_likelihood = coefficients @ sums - np.logaddexp(0.0, logits).sum()
+        log_pmf_bound = min(0.0, np.log(MAX_PMF) - 0.5 * np.log(weights.sum()))
+        log_bound = min(log_bound, np.log(2) + log_pmf_bound - log_likelihood - log_binomial)
         curvature = (design * weights[:, np.newaxis]).T @ design
         step = np.linalg.lstsq(curvature, sums - design.T @ p)[0]
-        ab = ab + step / max(1.0, np.abs(step).max() / LARGEST_STEP)
-    return float(np.exp(smallest))
+        coefficients = coefficients + step / max(1.0, np.abs(step).max() / LARGEST_STEP)
+    return float(np.exp(log_bound))
 
 
 MeanTest = Betting | ExactBinomial | Student
@@ -188,7 +189,7 @@ MEAN_TESTS: dict[str, dict[str, MeanTest]] = {
 
 
 def dispersion_ratio(bernoulli_variance: ArrayLike, squared_residuals: ArrayLike) -> Floats:
-    """Ratio of two sums of squares, shrunk to 1 where these are small."""
+    """(sum of squared residuals + 1/4) / (sum of p(1 - p) + 1/4): 1 where both sums are small."""
     residuals, expected = np.asarray(squared_residuals), np.asarray(bernoulli_variance)
     return np.asarray((residuals + PSEUDO_VARIANCE) / (expected + PSEUDO_VARIANCE))
 
@@ -196,7 +197,11 @@ def dispersion_ratio(bernoulli_variance: ArrayLike, squared_residuals: ArrayLike
 def wilson_interval(
     mean: ArrayLike, spread: ArrayLike, n_samples: ArrayLike, level: float
 ) -> tuple[Floats, Floats]:
-    """Wilson interval of means, for as many Bernoulli trials as have the spread of the values."""
+    """Lower and upper ends of Wilson intervals of means, (k,) each.
+
+    The number of trials is n over the dispersion ratio: as many Bernoulli trials as have the
+    standard deviation of the values.
+    """
     mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
     ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
     n_trials = n_samples / ratio

@@ -49,7 +49,7 @@ class PartialLabelsets:
     index
         Row names; None where rows have none.
     gap
-        (n,) upper bounds of the regret of each answer, where they are computed.
+        (n,) upper bounds of the regret of each answer; None where they were not computed.
 
     See Also
     --------
@@ -194,7 +194,7 @@ class PartialLabelsets:
         counts = self.counts(Y_true)
         is_decided = self.n_open < self.n_labels
         values = np.full(len(self), np.nan)
-        tp, fp, fn, tn = (number[is_decided] for number in counts)
+        tp, fp, fn, tn = (count[is_decided] for count in counts)
         values[is_decided] = metric.values(tp, fp, fn, tn, empty=empty)
         return values
 
@@ -243,9 +243,9 @@ class PartialLabelsets:
         return pd.DataFrame(columns, self.index)
 
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
-        """Names of certain, possible and open labels as a table, a row an instance.
+        """Names of certain, possible and open labels as a table, one row per instance.
 
-        `gap` follows where it is known.
+        `gap` follows where it was computed.
 
         Parameters
         ----------
@@ -278,9 +278,9 @@ def _check_values(values: object) -> Labelsets:
             f"`values` must be an (n, L) array of 1, 0 and -1, got shape {array.shape} and dtype "
             f"{array.dtype}."
         )
-    bad = ~np.isin(array, (1, 0, OPEN))
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    is_invalid = ~np.isin(array, (1, 0, OPEN))
+    if is_invalid.any():
+        row, column = np.argwhere(is_invalid)[0]
         raise InputError(
             f"`values` must be 1 (present), 0 (absent) or -1 (open), got {array[row, column]} in "
             f"row {row}, column {column}."

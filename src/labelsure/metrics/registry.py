@@ -215,10 +215,10 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
         )
     chosen = [get_metric(metric) for metric in metrics]
     names = [metric.name for metric in dict.fromkeys(chosen)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
         raise InputError(
-            f"`metrics` must have distinct names, got two called {twice!r}. Name them by "
+            f"`metrics` must have distinct names, got two called {duplicate!r}. Name them by "
             "`Metric(name, function)`."
         )
     return chosen
