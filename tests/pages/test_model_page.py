@@ -193,7 +193,7 @@ def test_shares_are_not_rounded_to_none_or_all(part, whole, said):
 
 
 def test_bounds_are_never_rounded_up():
-    assert [explorer._floor(b) for b in (0.98, 0.9999, 0.57, 0.1234)] == [
+    assert [explorer._format_bound(b) for b in (0.98, 0.9999, 0.57, 0.1234)] == [
         "0.98",
         "0.999",
         "0.57",
@@ -275,8 +275,8 @@ def test_only_named_columns_of_the_input_are_in_the_file(batch):
     assert page.data["explorer"]["columns"] == ["message"]
     (text,) = page.data["explorer"]["instances"][0]["shown"]
     assert (len(text), text[-1]) == (200, "…")
-    assert explorer._cut("x" * 200) == "x" * 200
-    assert len(explorer._cut("x" * 201)) == 200
+    assert explorer._truncate("x" * 200) == "x" * 200
+    assert len(explorer._truncate("x" * 201)) == 200
     with pytest.raises(ls.InputError, match="'massage'"):
         model.report(X, show=["massage"])
     with pytest.raises(ls.InputError, match="DataFrame"):

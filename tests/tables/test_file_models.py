@@ -314,7 +314,7 @@ def test_answers_are_votes():
     assert model.label_names_ == tuple(sorted(NAMES))
     share = [sum("wet" in answer for answer in cell) / len(cell) for cell in answers]
     place = model.label_names_.index("wet")
-    votes = model.fitted_.predictor.ask(said)
+    votes = model.fitted_.predictor.predict_raw(said)
     np.testing.assert_allclose(votes.marginals()[:, place], share)
     smooth = model.recalibration_.transform(votes).marginals()
     np.testing.assert_array_equal(model.predict_distribution(said).marginals(), smooth)

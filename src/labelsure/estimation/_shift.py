@@ -298,7 +298,7 @@ def _ks_distance(left: Floats, right: Floats) -> float:
     return float(np.abs(below_left - below_right).max())
 
 
-def say_shift(test: ShiftTest | None, untested: str) -> str:
+def describe_shift(test: ShiftTest | None, untested: str) -> str:
     """Result of a shift test in words, or the reason why there was none."""
     if test is not None:
         return f"Do not rely on this. {test}" if test.found else str(test)

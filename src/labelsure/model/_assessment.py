@@ -1,4 +1,4 @@
-"""`Assessment`: predictions, what they are worth, and which of them to accept, as a table."""
+"""`Assessment`: predictions with estimated accuracies and acceptance, as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._instance_table import make_table, plot_instance
 from labelsure.estimation._batch_summary import RowEstimates
-from labelsure.estimation._shift import MIN_ROWS, ShiftTest, sample_rows, say_shift
+from labelsure.estimation._shift import MIN_ROWS, ShiftTest, describe_shift, sample_rows
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.lists import name_rows
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 OUTSIDE = "input outside calibration data"
-"""Why a row is referred whatever its score; the column follows."""
+"""Reason for a row with an input outside the ranges; the column's name follows."""
 
 BY_ROW = ("distribution", "Y_pred", "accuracy", "expected", "accepted", "reason", "region", "own")
 
@@ -50,20 +50,20 @@ class Assessment:
     accepted
         (n,) whether the policy accepts each; None without a target.
     reason
-        (n,) why, in a few words.
+        (n,) reason for acceptance or referral, in a few words.
     region
-        Certain and possible labels, where the model has a region.
+        Certain and possible labels; None where the model shows no region.
     shift
         The `ShiftTest` of the whole batch, where there was one.
     untested
-        Why the batch was not compared with the calibration set; empty where it was, and where
-        nobody asked.
+        Why the shift test was skipped; empty if it ran or was not requested.
     judged
-        Which decisions are judged, in words.
+        Rule of the judged decisions, in words.
     metric
-        The name of the accuracy.
+        Title of the metric.
     own
-        (n, L) what a frozen model's own `predict` returns, where ours differs from it.
+        (n, L) labelsets of a frozen model's own `predict`; None unless they differ from the
+        judged ones on calibration rows.
     """
 
     distribution: LabelsetDistribution
@@ -84,9 +84,9 @@ class Assessment:
 
     def __getitem__(self, rows: RowsLike) -> Assessment:
         """Assessment of some rows: an index, a slice, indices or a mask."""
-        taken = np.atleast_1d(np.arange(len(self))[rows])
+        positions = np.atleast_1d(np.arange(len(self))[rows])
         of_rows = {name: value for name in BY_ROW if (value := getattr(self, name)) is not None}
-        return replace(self, **{name: value[taken] for name, value in of_rows.items()})
+        return replace(self, **{name: value[positions] for name, value in of_rows.items()})
 
     def leave_open(self, open_cost: float) -> PartialLabelsets:
         """Abstain on single labels: answers that leave uncertain labels open.
@@ -114,37 +114,37 @@ class Assessment:
         Parameters
         ----------
         k
-            How many of the most probable labelsets to add; not more than there are. With 0 they
-            are not computed.
+            Number of most probable labelsets to add, at most 2**L. With 0 they are not computed.
         probabilities
             Whether to add the probability of each label: a column for each. None means yes, but for
             sparse labels.
         sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+            Separator between label names, e.g. ";" for CSV; None for tuples of names.
         open_cost
-            Add which labels are decided and which left open at this cost, see `leave_open`.
+            Adds the decided and the open labels at this cost, see `leave_open`.
         """
         import pandas as pd
 
         accepted = [pd.NA] * len(self) if self.accepted is None else self.accepted
-        known = {
+        columns = {
             "estimated_accuracy": self.accuracy,
             "expected_accuracy": self.expected,
             "accept": pd.array(accepted, dtype="boolean"),
             "reason": self.reason,
         }
         if self.own is not None:
-            known["own_predicted"] = name_rows(self.own, self.distribution.label_names, sep)
+            columns["own_predicted"] = name_rows(self.own, self.distribution.label_names, sep)
         if self.region is not None:
             names = self.region.to_frame(sep=sep, count=False)
-            known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
+            columns |= {name: names[name].to_numpy() for name in ("certain", "possible")}
         if open_cost is not None:
             answers = self.leave_open(open_cost).to_frame(sep=sep)
-            known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
+            columns["decided"] = answers["certain"].to_numpy()
+            columns["open"] = answers["open"].to_numpy()
         if probabilities is None:
             probabilities = not self.distribution.sparse_rows
         table = make_table(
-            self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
+            self.distribution, self.Y_pred, columns, k=k, probabilities=probabilities, sep=sep
         )
         table.attrs["judged"] = self.judged
         return table
@@ -174,10 +174,10 @@ class Assessment:
         accepted = "no target or share was set"
         if self.accepted is not None:
             accepted = f"{int(self.accepted.sum()):,} accepted"
-        said = f"{n_predictions}, mean estimated {self.metric} {mean:.3f}; {accepted}."
+        sentence = f"{n_predictions}, mean estimated {self.metric} {mean:.3f}; {accepted}."
         if self.judged:
-            said += f" Accuracy is that of {self.judged}."
-        return " ".join(filter(None, (said, say_shift(self.shift, self.untested))))
+            sentence += f" Accuracy is that of {self.judged}."
+        return " ".join(filter(None, (sentence, describe_shift(self.shift, self.untested))))
 
     def __repr__(self) -> str:
         n_accepted = None if self.accepted is None else int(self.accepted.sum())
@@ -195,7 +195,7 @@ def assess_rows(
     *,
     tests_shift: bool = False,
 ) -> Assessment:
-    """Assessment of rows; of X, where the model's own `predict` is to be shown."""
+    """Assessment of a batch; X is needed for the model's own `predict` alone."""
     estimator, policy, dist = fitted.accuracy_estimator, fitted.policy, rows.table.distribution
     accepted = None if policy is None else policy.accept(rows.accuracy)
     reasons = _give_reasons(policy, accepted, len(dist))
@@ -226,14 +226,14 @@ def assess_rows(
 
 
 def is_outside(reasons: NDArray[np.object_]) -> Mask:
-    """Which rows are referred because their input is outside of the ranges, (n,)."""
+    """Mask of rows that are referred for an input outside the ranges, (n,)."""
     return np.array([str(reason).startswith(OUTSIDE) for reason in reasons], dtype=bool)
 
 
 def _give_reasons(
     policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
 ) -> NDArray[np.object_]:
-    """Reason for or against each prediction, (n,), of few sentences that can be counted."""
+    """Reason for or against each prediction, (n,), one of at most two sentences."""
     if policy is None or accepted is None:
         return np.full(n_samples, "no target or share was set", dtype=object)
     if not policy.reached_:

@@ -1,4 +1,4 @@
-"""`AccuracyAwareClassifier`: a classifier that knows how accurate its predictions are."""
+"""`AccuracyAwareClassifier`: a classifier with estimated accuracies and an accept policy."""
 
 from __future__ import annotations
 
@@ -283,8 +283,8 @@ class AccuracyAwareClassifier(FittedAttributes):
             one event). Groups are never split, and guarantees, intervals and folds count groups
             instead of rows.
         Y_pred
-            What another system predicts for X, in any form of labels. Then these predictions are
-            judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
+            Predictions of another system for X, in any form of labels. Then these are judged, and
+            `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
         promises = self._read_promises()
         self._check_parameters(groups, decides=Y_pred is None)
@@ -296,7 +296,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         if isinstance(recalibration := self._recalibration(), Recalibration):
             recalibration.check_truth(data.Y, data.labels.names)
         calibration = self._make_calibration(data, estimator, promises.needs_own_rows)
-        with record_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
+        with record_warnings(ProbabilityWarning) as suspects:  # folds repeat warnings
             self.fitted_ = promises.fit(calibration.calibrate(data), self._log)
         if suspects:
             warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
@@ -306,10 +306,10 @@ class AccuracyAwareClassifier(FittedAttributes):
     def _make_calibration(
         self, data: TrainingData, estimator: Estimator, splits: bool
     ) -> Calibration:
-        """How calibration rows come about, with the settings of this model."""
-        kind = HeldOut if holds_out(estimator, self.cv) else CrossFitted
+        """Held-out or cross-fitted calibration with the settings of this model."""
+        calibration_class = HeldOut if holds_out(estimator, self.cv) else CrossFitted
         given = data.Y_pred is not None
-        return kind(
+        return calibration_class(
             estimator,
             self.metric,
             self.empty,
@@ -388,8 +388,8 @@ class AccuracyAwareClassifier(FittedAttributes):
         numpy.ndarray of shape (n,)
             Estimated values of `metric`, in [0, 1].
         """
-        found = self._predict(X, Y_pred)
-        return self.accuracy_estimator_.predict(found.dist, found.decisions)
+        predictions = self._predict(X, Y_pred)
+        return self.accuracy_estimator_.predict(predictions.dist, predictions.decisions)
 
     @_shows_progress
     def accept(self, X: FeaturesLike, *, Y_pred: LabelsetsLike = None) -> Mask:
@@ -490,9 +490,9 @@ class AccuracyAwareClassifier(FittedAttributes):
         With labels this is prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and
         Zrnic (2023), Science 382, arXiv:2301.09633.
         """
-        labelled = settings.get("Y_true") is not None
-        found = self._predict(X, Y_pred, of_any_system=labelled)
-        return self.fitted_.estimate(found, settings)
+        is_labelled = settings.get("Y_true") is not None
+        predictions = self._predict(X, Y_pred, of_any_system=is_labelled)
+        return self.fitted_.estimate(predictions, settings)
 
     @_shows_progress
     def compare(
@@ -592,13 +592,13 @@ class AccuracyAwareClassifier(FittedAttributes):
         from labelsure.estimation.monitoring import monitor
 
         model = self._fitted_model()
-        labels, read = settings.get("labels"), model.predictor.labels.read
+        labels, read_truth = settings.get("labels"), model.predictor.labels.read
         if isinstance(labels, Mapping):  # `monitor` refuses what is malformed
             settings["labels"] = {
-                chunk: (given[0], read(given[1], "labels"), *given[2:])
-                if isinstance(given, tuple) and len(given) > 1
-                else given
-                for chunk, given in labels.items()
+                chunk: (labelled[0], read_truth(labelled[1], "labels"), *labelled[2:])
+                if isinstance(labelled, tuple) and len(labelled) > 1
+                else labelled
+                for chunk, labelled in labels.items()
             }
         settings.setdefault("level", self.confidence)
         return monitor(self, chunks, **settings)
@@ -661,11 +661,11 @@ class AccuracyAwareClassifier(FittedAttributes):
             with intervals from `_low` to `_high`; `to_frame()` is a table. 0/0 counts as `empty`.
         """
         level = self.confidence if level is None else level
-        found = self._predict(X, Y_pred, of_any_system=Y_true is not None)
+        predictions = self._predict(X, Y_pred, of_any_system=Y_true is not None)
         if Y_true is not None:
             Y_true = self.fitted_.predictor.labels.read(Y_true, "Y_true", index_of(Y_true))
         return self.accuracy_estimator_.estimate_labels(
-            found.dist, found.decisions, level=level, Y_true=Y_true, rows=rows
+            predictions.dist, predictions.decisions, level=level, Y_true=Y_true, rows=rows
         )
 
     @_shows_progress
@@ -697,10 +697,10 @@ class AccuracyAwareClassifier(FittedAttributes):
         """
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
-        found, tests = self._predict(X, Y_pred), shift == "test"
-        compares = tests and len(found) >= MIN_ROWS
-        rows = self.fitted_.estimate_rows(found, k=k, compares=compares)
-        return assess_rows(self.fitted_, found, rows, X, tests_shift=tests)
+        predictions, tests = self._predict(X, Y_pred), shift == "test"
+        compares = tests and len(predictions) >= MIN_ROWS
+        rows = self.fitted_.estimate_rows(predictions, k=k, compares=compares)
+        return assess_rows(self.fitted_, predictions, rows, X, tests_shift=tests)
 
     @_shows_progress
     def report(
@@ -746,10 +746,10 @@ class AccuracyAwareClassifier(FittedAttributes):
         if X is None:
             return make_model_report(model, [], title)
         shown = choose_columns(as_batch(X), show)
-        found = self._predict(X, Y_pred)
+        predictions = self._predict(X, Y_pred)
         classes = model.predictor.labels.classes
-        truth = None if Y is None else align_truth(classes, Y, found.dist, "Y")
-        return make_model_report(model, [PageBatch(found, truth, shown)], title, open_cost)
+        truth = None if Y is None else align_truth(classes, Y, predictions.dist, "Y")
+        return make_model_report(model, [PageBatch(predictions, truth, shown)], title, open_cost)
 
     def score(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> float:
         """Mean accuracy of the predictions for X under the metric of the model.
@@ -769,10 +769,10 @@ class AccuracyAwareClassifier(FittedAttributes):
         float
             In [0, 1].
         """
-        found = self._predict(X)
-        truth = align_truth(self.fitted_.predictor.labels.classes, y, found.dist)
-        values = accuracy(truth, found.labelsets, self.metric, empty=self.empty)
-        return weighted_mean(values, sample_weight, found.dist)
+        predictions = self._predict(X)
+        truth = align_truth(self.fitted_.predictor.labels.classes, y, predictions.dist)
+        values = accuracy(truth, predictions.labelsets, self.metric, empty=self.empty)
+        return weighted_mean(values, sample_weight, predictions.dist)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Routing of the arguments of `fit`, for scikit-learn."""
@@ -781,7 +781,7 @@ class AccuracyAwareClassifier(FittedAttributes):
         return router.add(estimator=self._new_estimator(), method_mapping=mapping)
 
     def _route(self, params: dict[str, object]) -> dict[str, object]:
-        """Arguments of the estimator's `fit` beside X and y; None counts as not given."""
+        """Arguments of the estimator's `fit` beside X and y, without None."""
         params = {name: value for name, value in params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **params).estimator.fit)

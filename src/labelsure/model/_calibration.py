@@ -56,7 +56,7 @@ FEW_HELD_OUT = 50
 mean F1 of a large batch is about 0.2 wide, and no target above the mean can be shown."""
 
 N_CROSS_FITS, MIN_CROSS_FITTED = 5, 10
-"""Parts in which rows are recalibrated by fits to the other parts, and the rows this needs."""
+"""Folds of cross-fitted recalibration, and the minimum number of rows for it."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,23 @@ class CalibrationRows:
     Parameters
     ----------
     dist
-        Of these rows.
+        Distributions of n rows.
     truth
-        (n, L) their labelsets.
-    apart
-        (n, L) predictions that do not follow from the distribution, or None.
-    seen
-        The labelsets that the classifier was fitted to; None if it was fitted elsewhere.
+        (n, L) true labelsets.
+    direct
+        (n, L) predictions that do not follow from the distribution; None where they do.
+    training_labelsets
+        Frequencies of the labelsets that the classifier was fitted to; None if it was prefit.
     weights
-        (n,) of these rows, or None.
+        (n,) sample weights, or None.
     clusters
         (n,) numbers of the clusters of dependent rows, or None.
     """
 
     dist: LabelsetDistribution
     truth: Labelsets
-    apart: Labelsets | None
-    seen: LabelsetFrequencies | None
+    direct: Labelsets | None
+    training_labelsets: LabelsetFrequencies | None
     weights: Floats | None = None
     clusters: Indices | None = None
 
@@ -90,14 +90,14 @@ class CalibrationRows:
         return len(self.dist)
 
     def __getitem__(self, rows: slice) -> CalibrationRows:
-        apart = None if self.apart is None else self.apart[rows]
+        direct = None if self.direct is None else self.direct[rows]
         weights = None if self.weights is None else self.weights[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
         dist, truth = self.dist[rows], self.truth[rows]
-        return CalibrationRows(dist, truth, apart, self.seen, weights, clusters)
+        return CalibrationRows(dist, truth, direct, self.training_labelsets, weights, clusters)
 
     def cut_for_cache(self) -> Iterator[CalibrationRows]:
-        """Yield rows of chains a few at a time, whose joints stay in the processor's cache."""
+        """Yield blocks of rows whose dense joints fit into the processor's cache."""
         step = max(1, len(self))
         if self.dist._has_engines:
             step = max(1, _limits.CACHED_JOINT_BYTES >> (self.dist.n_labels + 3))
@@ -119,13 +119,13 @@ class Calibrated:
     for_region
         Rows that a prediction set may be calibrated on; None after cross-fitting.
     n_training
-        Number of rows that the classifier was fitted to; 0 if it was fitted before.
-    seen
-        The labelsets of these rows; None if it was fitted before.
+        Number of rows that the classifier was fitted to; 0 if it was prefit.
+    training_labelsets
+        Frequencies of the labelsets of these rows; None if it was prefit.
     comparison
-        With the own `predict` of a frozen model.
+        Comparison with the own `predict` of a frozen model.
     is_outside
-        (n,) which rows for the policy are far outside of the ranges of other rows.
+        (n,) mask of policy rows with inputs far outside the ranges of other rows.
     trained_on
         After cross-fitting the part of the rows that the models of the folds were trained on, in
         words; None where rows were held out.
@@ -136,7 +136,7 @@ class Calibrated:
     for_policy: ScoreTable
     for_region: CalibrationRows | None
     n_training: int
-    seen: LabelsetFrequencies | None
+    training_labelsets: LabelsetFrequencies | None
     comparison: PredictComparison
     is_outside: Mask
     trained_on: str | None = None
@@ -149,14 +149,14 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Calibration(ABC):
-    """Base class: which rows calibrate a classifier, and how they are scored.
+    """Base class: choice and scoring of calibration rows.
 
     Parameters
     ----------
     estimator
         The classifier, to be cloned and fitted.
     metric, empty
-        Of the accuracy.
+        Metric of the accuracy, and its value for two empty labelsets.
     cv
         As the parameter of `AccuracyAwareClassifier`.
     rule
@@ -166,11 +166,11 @@ class Calibration(ABC):
     splits
         Whether a policy needs rows of its own.
     check_inputs
-        Whether rows outside of the ranges of numeric columns are found.
+        Whether ranges of numeric columns are fitted.
     random_state, n_jobs
-        Seed of the splits, processes that fit folds.
+        Seed of the splits, number of processes for folds.
     log
-        Called with a sentence at each step.
+        Receives a sentence at each step.
     """
 
     estimator: Estimator
@@ -187,7 +187,7 @@ class Calibration(ABC):
 
     @abstractmethod
     def calibrate(self, data: TrainingData) -> Calibrated:
-        """Fit the classifier and score calibration rows."""
+        """Fitted predictor and score tables of calibration rows."""
 
     def _fit(self, data: TrainingData, rows: Indices) -> Predictor:
         fitted = fit_clone(self.estimator, data, rows)
@@ -195,7 +195,7 @@ class Calibration(ABC):
         return Predictor(fitted, inputs, labels, self.rule)
 
     def _add_ranges(self, predictor: Predictor, data: TrainingData, rows: Indices) -> Predictor:
-        """Add ranges of the numbers in some rows."""
+        """Predictor with input ranges of some rows; unchanged without `check_inputs`."""
         if not self.check_inputs:
             return predictor
         ranges = InputRanges.fit(data.X, rows, predictor.estimator, self.random_state)
@@ -204,147 +204,148 @@ class Calibration(ABC):
     def _predict_rows(
         self, predictor: Predictor, data: TrainingData, rows: Indices, training: Indices | None
     ) -> CalibrationRows:
-        """Predictions for some rows, by a classifier that was fitted to the training ones."""
+        """Calibration rows at some positions, by a classifier fitted to `training` positions."""
         X = take_rows(data.X, rows)
-        dist = predictor.ask(X)
+        dist = predictor.predict_raw(X)
         if data.Y_pred is None:
-            apart = self.rule.predict_apart(predictor.estimator, X, dist)
+            direct = self.rule.predict_direct(predictor.estimator, X, dist)
         else:
-            apart = data.Y_pred[rows]
-        seen = None
+            direct = data.Y_pred[rows]
+        frequencies = None
         if training is not None:
-            seen = LabelsetFrequencies.of(data.Y[training], data.labels.names)
+            frequencies = LabelsetFrequencies.of(data.Y[training], data.labels.names)
         weights, clusters = data.weights(rows), data.clusters(rows)
-        return CalibrationRows(dist, data.Y[rows], apart, seen, weights, clusters)
+        return CalibrationRows(dist, data.Y[rows], direct, frequencies, weights, clusters)
 
     @one_blas_thread()
     def tabulate(self, rows: CalibrationRows) -> ScoreTable:
         """Score table of predictions, with expected values under every metric."""
         metrics = list(dict.fromkeys([get_metric(self.metric), *METRICS.values()]))
         tables = []
-        for some in rows.cut_for_cache():
-            dist = make_small_dense(some.dist)
-            decisions = self.rule.choose(dist, some.apart)
-            table = ScoreTable._of_aligned(dist, some.truth, decisions, metrics, self.rule.name)
-            table.clusters = some.clusters
-            if dist is not some.dist:
-                table.replace_joint(some.dist)
-            tables.append(table if rows.seen is None else rows.seen.add_to(table))
+        for block in rows.cut_for_cache():
+            dist = make_small_dense(block.dist)
+            decisions = self.rule.choose(dist, block.direct)
+            table = ScoreTable._of_aligned(dist, block.truth, decisions, metrics, self.rule.name)
+            table.clusters = block.clusters
+            if dist is not block.dist:
+                table.replace_joint(block.dist)
+            frequencies = rows.training_labelsets
+            tables.append(table if frequencies is None else frequencies.add_to(table))
         return ScoreTable.concatenate(tables, of_one_model=True)
 
     @one_blas_thread()
     def fit_recalibration(
         self, fitted: Estimator, parts: Sequence[CalibrationRows]
     ) -> Recalibration | None:
-        """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
+        """Fitted recalibration; "auto" rejects one that makes decisions less accurate."""
         is_auto = isinstance(self.recalibration, str)
         if is_auto and isinstance(innermost(fitted), RecalibratedClassifier):
-            return None  # it has chosen already, and perhaps another kind in each fold
+            return None  # the classifier chose one itself, perhaps another kind in each fold
         dists, truths = [part.dist for part in parts], [part.truth for part in parts]
         weights = None if parts[0].weights is None else [part.weights for part in parts]
-        found = fit_recalibration(self.recalibration, dists, truths, weights)
-        if found is None or not found.is_kept_ or not is_auto:
-            return found
+        recalibration = fit_recalibration(self.recalibration, dists, truths, weights)
+        if recalibration is None or not recalibration.is_kept_ or not is_auto:
+            return recalibration
 
         def total(part: CalibrationRows, dist: LabelsetDistribution) -> float:
-            Y_pred = self.rule.choose(dist, part.apart)
+            Y_pred = self.rule.choose(dist, part.direct)
             Y_pred = dist.mode() if Y_pred is None else Y_pred
             values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
             return float(values.sum() if part.weights is None else part.weights @ values)
 
-        before = sum(total(part, part.dist) for part in parts)
-        after = sum(total(part, found.transform(part.dist)) for part in parts)
-        if after < before:
+        accuracy_before = sum(total(part, part.dist) for part in parts)
+        accuracy_after = sum(total(part, recalibration.transform(part.dist)) for part in parts)
+        if accuracy_after < accuracy_before:
             n = sum(len(p) if p.weights is None else float(p.weights.sum()) for p in parts)
             title = get_metric(self.metric).title
-            found.reject(
-                f"decisions become less accurate on these rows, mean {title} {before / n:.3f} to "
-                f"{after / n:.3f}"
+            recalibration.reject(
+                f"decisions become less accurate on these rows, mean {title} "
+                f"{accuracy_before / n:.3f} to {accuracy_after / n:.3f}"
             )
-        return found
+        return recalibration
 
 
 def learns_from_rows(recalibration: object) -> bool:
-    """Whether a recalibration is fitted to rows, rather than absent or the rules alone."""
+    """Whether a recalibration has parameters that are fitted to rows."""
     return recalibration is not None and getattr(recalibration, "calibrate", True)
 
 
-def recalibrate_rows(found: Recalibration | None, rows: CalibrationRows) -> CalibrationRows:
+def recalibrate_rows(recalibration: Recalibration | None, rows: CalibrationRows) -> CalibrationRows:
     """Rows with recalibrated distributions."""
-    dist = rows.dist if found is None else found.transform(rows.dist)
+    dist = rows.dist if recalibration is None else recalibration.transform(rows.dist)
     return replace(rows, dist=make_small_dense(dist))
 
 
 def cross_recalibrate(
-    found: Recalibration | None, parts: Sequence[CalibrationRows]
+    recalibration: Recalibration | None, parts: Sequence[CalibrationRows]
 ) -> Iterator[CalibrationRows]:
-    """Yield each part recalibrated by a fit to the others, as new to it as new rows are.
+    """Yield each part recalibrated by a fit to the other parts (cross-fitting).
 
     With label-wise calibration of 174 labels by 70 rows (Cal500), F1 estimated from these rows
     is .032 too high, and half of the intervals miss; by cross-fitting -.001, and none of 8.
     """
-    if found is None or not found.is_kept_ or len(parts) < 2:
+    if recalibration is None or not recalibration.is_kept_ or len(parts) < 2:
         for part in parts:
-            yield recalibrate_rows(found, part)
+            yield recalibrate_rows(recalibration, part)
         return
-    known = [Part(part.dist, part.truth, part.weights) for part in parts]
-    for part, dist in zip(parts, found.cross_transform(known), strict=True):
+    recalibration_parts = [Part(part.dist, part.truth, part.weights) for part in parts]
+    for part, dist in zip(parts, recalibration.cross_transform(recalibration_parts), strict=True):
         yield replace(part, dist=dist)
 
 
 class HeldOut(Calibration):
-    """Fit to some rows and score the others: all of them where nothing is trained."""
+    """Fit to some rows and score the others; all rows where the classifier is prefit."""
 
     def calibrate(self, data: TrainingData) -> Calibrated:
-        """Fit the classifier and score the held-out rows."""
-        settled = is_prefit(self.estimator)
-        share = 1.0 if settled else float(self.cv)
+        """Fitted predictor and score tables of held-out rows."""
+        is_fitted = is_prefit(self.estimator)
+        share = 1.0 if is_fitted else float(self.cv)
         n_needed = 4 if self.splits else 2
         held_out, training = hold_out(data, share, n_needed, self.random_state)
-        if not settled:
+        if not is_fitted:
             self._check_split(data, training, held_out)
-        fitted_to = np.arange(data.n_samples) if settled else training
+        fitted_to = np.arange(data.n_samples) if is_fitted else training
         self.log(f"{len(fitted_to):,} rows for training, {len(held_out):,} for calibration")
         predictor = self._fit(data, fitted_to)
-        rows = self._predict_rows(predictor, data, held_out, None if settled else training)
+        rows = self._predict_rows(predictor, data, held_out, None if is_fitted else training)
         n_first = len(held_out)
         if self.splits or learns_from_rows(self.recalibration):
             n_first = cut_by_groups(held_out, n_first // 2, data.groups)
-        judging = held_out[n_first:] if self.splits else held_out
-        seen = held_out[:n_first] if self.splits else held_out
-        predictor = self._add_ranges(predictor, data, np.concatenate([training, seen]))
-        first = rows[:n_first]
-        found = self.fit_recalibration(predictor.estimator, [first])
-        rows = recalibrate_rows(found, rows)
-        later = rows[n_first:]
-        judged = rows[:n_first] if self.splits else rows
-        tables = [self.tabulate(judged)]
-        if found is not None and found.is_kept_ and n_first >= MIN_CROSS_FITTED:
+        policy_rows = held_out[n_first:] if self.splits else held_out
+        range_rows = held_out[:n_first] if self.splits else held_out
+        predictor = self._add_ranges(predictor, data, np.concatenate([training, range_rows]))
+        recalibration_rows = rows[:n_first]
+        recalibration = self.fit_recalibration(predictor.estimator, [recalibration_rows])
+        rows = recalibrate_rows(recalibration, rows)
+        later_rows = rows[n_first:]
+        estimator_rows = rows[:n_first] if self.splits else rows
+        tables = [self.tabulate(estimator_rows)]
+        if recalibration is not None and recalibration.is_kept_ and n_first >= MIN_CROSS_FITTED:
             ends = fold_ends(held_out[:n_first], N_CROSS_FITS, data.groups)
-            folds = [first[start:stop] for start, stop in pairwise(ends)]
-            parts = [self.tabulate(part) for part in cross_recalibrate(found, folds)]
+            folds = [recalibration_rows[start:stop] for start, stop in pairwise(ends)]
+            parts = [self.tabulate(part) for part in cross_recalibrate(recalibration, folds)]
             if not self.splits:
-                parts.append(self.tabulate(later))
+                parts.append(self.tabulate(later_rows))
             cross_fitted = ScoreTable.concatenate(parts, of_one_model=True)
             cross_fitted._compared_as, tables = tables[0], [cross_fitted]
         if self.splits:
-            tables.append(self.tabulate(later))
-        if settled:
+            tables.append(self.tabulate(later_rows))
+        if is_fitted:
             warn_if_leakage_suspected(tables[0], data.Y.shape[1])
         return Calibrated(
-            replace(predictor, recalibration=found),
+            replace(predictor, recalibration=recalibration),
             tables[0],
             tables[-1],
-            # Rows that a recalibration was fitted to are not new to the distributions.
-            later if learns_from_rows(found) else rows,
-            0 if settled else len(training),
-            rows.seen,
+            # A region needs rows that the recalibration was not fitted to.
+            later_rows if learns_from_rows(recalibration) else rows,
+            0 if is_fitted else len(training),
+            rows.training_labelsets,
             self._compare_with_predict(predictor, data, held_out, tables),
-            predictor.is_outside(take_rows(data.X, judging)),
+            predictor.is_outside(take_rows(data.X, policy_rows)),
         )
 
     def _check_split(self, data: TrainingData, training: Indices, held_out: Indices) -> None:
-        """Warn of held-out rows that are few, or copies of training rows."""
+        """Warn of few held-out rows, and of copies of training rows among them."""
         _warn_of_copies(data, training, held_out)
         if len(held_out) < FEW_HELD_OUT:
             warn(
@@ -357,29 +358,29 @@ class HeldOut(Calibration):
     def _compare_with_predict(
         self, predictor: Predictor, data: TrainingData, rows: Indices, tables: list[ScoreTable]
     ) -> PredictComparison:
-        """Compare a frozen model's own `predict` with what is judged."""
+        """Comparison of the judged decisions with a frozen model's own `predict`."""
         model = predictor.estimator
         is_own = self.rule.name in ("predict", "given")
         if not isinstance(model, FrozenEstimator) or is_own or is_prefit(innermost(model)):
             return PredictComparison()
         X = take_rows(data.X, rows)
         try:
-            dist = predictor.ask(take_rows(X, slice(0, 1)))
-            theirs = predict_labelsets(model, X, dist)
+            dist = predictor.predict_raw(take_rows(X, slice(0, 1)))
+            own = predict_labelsets(model, X, dist)
         except (AttributeError, LabelsureError, TypeError, ValueError):
             return PredictComparison()  # no `predict`, or one that does not return labelsets
-        ours = stack_rows([cast(Labelsets, table.decisions) for table in tables])
+        judged = stack_rows([cast(Labelsets, table.decisions) for table in tables])
         return PredictComparison.compare(
-            ours, theirs, data.Y[rows], get_metric(self.metric), self.empty
+            judged, own, data.Y[rows], get_metric(self.metric), self.empty
         )
 
 
 class CrossFitted(Calibration):
-    """Score every row by a classifier that was fitted to others."""
+    """Cross-fitting: score each row by a classifier that was fitted to other folds."""
 
     def calibrate(self, data: TrainingData) -> Calibrated:
-        """Fit the classifier to all rows, and others to the folds."""
-        # All folds are made first: what a splitter refuses should not cost a fit.
+        """Predictor fitted to all rows, and the score table of out-of-fold predictions."""
+        # All folds are made before any fit, so that splitters raise errors early.
         folds = make_folds(data, self.cv, self.random_state)
         if folds:
             _warn_of_copies(data, *folds[0])
@@ -398,13 +399,13 @@ class CrossFitted(Calibration):
         ]
         order = np.concatenate([test for _, test in folds])
         predictor = self._add_ranges(predictor, data, np.arange(data.n_samples))
-        found = self.fit_recalibration(predictor.estimator, parts)
-        tables = [self.tabulate(part) for part in cross_recalibrate(found, parts)]
+        recalibration = self.fit_recalibration(predictor.estimator, parts)
+        tables = [self.tabulate(part) for part in cross_recalibrate(recalibration, parts)]
         table = ScoreTable.concatenate(tables)
         if isinstance(self.cv, Integral):
             table.trained_on = f"{1 - 1 / int(self.cv):.0%} of the"
         return Calibrated(
-            replace(predictor, recalibration=found),
+            replace(predictor, recalibration=recalibration),
             table,
             table,
             None,
@@ -417,9 +418,9 @@ class CrossFitted(Calibration):
 
 
 def _warn_of_copies(data: TrainingData, training: Indices, held_out: Indices) -> None:
-    """Warn of held-out rows that are training rows as well."""
-    some = training[:MOST_TRAINING], held_out[:MOST_HELD_OUT]
-    warn_if_rows_are_shared(*((take_rows(data.X, rows), data.Y[rows]) for rows in some))
+    """Warn if many held-out rows are copies of training rows."""
+    compared = training[:MOST_TRAINING], held_out[:MOST_HELD_OUT]
+    warn_if_rows_are_shared(*((take_rows(data.X, rows), data.Y[rows]) for rows in compared))
 
 
 def holds_out(estimator: Estimator, cv: object) -> bool:

@@ -1,4 +1,4 @@
-"""Decision rules: which labelset is predicted, by a distribution or whatever else is known."""
+"""Decision rules: from a distribution, the model or the caller to predicted labelsets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def predict_labelsets(fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribu
 
 
 class DecisionRule(ABC):
-    """Base class: how predictions follow from a distribution, the model or the caller."""
+    """Base class of decision rules."""
 
     name: ClassVar[str]
     words: ClassVar[str] = ""
@@ -53,15 +53,15 @@ class DecisionRule(ABC):
         """Which predictions are judged, in words."""
         return self.words
 
-    def predict_apart(
+    def predict_direct(
         self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
     ) -> Labelsets | None:
-        """Predictions that do not follow from the distribution; None where they do."""
+        """Predictions that do not follow from the distribution, (n, L); None where they do."""
         return None
 
     @abstractmethod
-    def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> Labelsets | None:
-        """Predictions, (n, L); None for the mode, which comes with the profile anyway."""
+    def choose(self, dist: LabelsetDistribution, direct: Labelsets | None) -> Labelsets | None:
+        """Predictions, (n, L); None for the mode, which is computed along with the profile."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Best(CompactState, DecisionRule):
     Parameters
     ----------
     metric, empty
-        As of the accuracy that is maximised.
+        Metric that is maximised, and its value for two empty labelsets.
     may_be_empty
         Whether the empty labelset may be predicted.
     """
@@ -87,22 +87,21 @@ class Best(CompactState, DecisionRule):
 
     @classmethod
     def of(cls, metric: MetricLike, empty: float, truth: Labelsets) -> Best:
-        """Decide by the training labelsets whether predictions may be empty.
+        """Rule for a metric; predictions may be empty if a training labelset is.
 
-        They always may be for metrics whose optimum does not depend on it.
+        They always may be under metrics other than exact match, F1 and Jaccard.
         """
-        known = get_metric(metric)
-        settles = known in (EXACT, F1, JACCARD)
-        may_be_empty = not settles or bool((count_labels(truth) == 0).any())
+        depends_on_truth = get_metric(metric) in (EXACT, F1, JACCARD)
+        may_be_empty = not depends_on_truth or bool((count_labels(truth) == 0).any())
         return cls(metric, empty, may_be_empty)
 
     @property
     def title(self) -> str:
         """Which predictions are judged, in words."""
-        some = "labelsets" if self.may_be_empty else "non-empty labelsets"
-        return f"the {some} that maximise expected {get_metric(self.metric).title}"
+        noun = "labelsets" if self.may_be_empty else "non-empty labelsets"
+        return f"the {noun} that maximise expected {get_metric(self.metric).title}"
 
-    def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> Labelsets:
+    def choose(self, dist: LabelsetDistribution, direct: Labelsets | None) -> Labelsets:
         """Exact optima, or the best non-empty labelsets."""
         metric = get_metric(self.metric)
         if self.may_be_empty:
@@ -111,7 +110,7 @@ class Best(CompactState, DecisionRule):
         is_empty = count_labels(best) == 0
         if metric is EXACT and is_empty.any():
             runners_up = dist[is_empty].top(2).labelsets[:, 1]
-            if dist.rules is not None:  # of impossible labelsets any may come second
+            if dist.rules is not None:  # the second may have probability 0
                 runners_up = dist.rules.close(runners_up)
             order = np.argsort(is_empty, kind="stable")
             best = stack_rows([best[~is_empty], runners_up])[np.argsort(order)]
@@ -125,7 +124,7 @@ class Mode(DecisionRule):
     name: ClassVar[str] = "mode"
     words: ClassVar[str] = "the most probable labelsets"
 
-    def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> None:
+    def choose(self, dist: LabelsetDistribution, direct: Labelsets | None) -> None:
         """None: the mode."""
 
 
@@ -136,15 +135,15 @@ class OwnPredict(DecisionRule):
     name: ClassVar[str] = "predict"
     words: ClassVar[str] = "the model's own `predict`"
 
-    def predict_apart(
+    def predict_direct(
         self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
     ) -> Labelsets:
         """Labelsets of the model's own `predict`."""
         return predict_labelsets(fitted, X, dist)
 
-    def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> Labelsets | None:
+    def choose(self, dist: LabelsetDistribution, direct: Labelsets | None) -> Labelsets | None:
         """Labelsets of the model's own `predict`."""
-        return apart
+        return direct
 
 
 @dataclass(frozen=True)
@@ -155,10 +154,10 @@ class Given(OwnPredict):
     takes_predictions: ClassVar[bool] = True
     words: ClassVar[str] = "the predictions given as `Y_pred`"
 
-    def predict_apart(
+    def predict_direct(
         self, fitted: Estimator, X: FeaturesLike, dist: LabelsetDistribution
     ) -> Labelsets:
-        """Refuse to predict."""
+        """Raise InputError: `Y_pred` is required."""
         raise InputError(
             "`Y_pred` must be given to a model that was fitted with `Y_pred`, got None. Pass "
             "the predictions of the system that this model judges."
@@ -173,14 +172,14 @@ class Thresholds(DecisionRule):
     name: ClassVar[str] = "thresholds"
     words: ClassVar[str] = "the labels whose probability reaches a threshold"
 
-    def choose(self, dist: LabelsetDistribution, apart: Labelsets | None) -> Labelsets:
+    def choose(self, dist: LabelsetDistribution, direct: Labelsets | None) -> Labelsets:
         """Labels at or above their thresholds, with their ancestors where there are rules."""
-        found = self.thresholds.predict(dist)
-        return found if dist.rules is None else dist.rules.close(found)
+        predicted = self.thresholds.predict(dist)
+        return predicted if dist.rules is None else dist.rules.close(predicted)
 
 
 def check_decision(decision: str | LabelThresholds, metric: MetricLike) -> None:
-    """Refuse unknown decisions, and the best ones where one label or all of them are best."""
+    """Raise InputError for unknown decisions, and for "best" under recall and precision."""
     if isinstance(decision, LabelThresholds):
         check_is_fitted(decision)
     elif not isinstance(decision, str) or decision not in DECISIONS:
@@ -197,7 +196,7 @@ def check_decision(decision: str | LabelThresholds, metric: MetricLike) -> None:
 def make_rule(
     decision: object, metric: MetricLike, empty: float, truth: Labelsets, *, given: bool
 ) -> DecisionRule:
-    """Decision rule of the parameter `decision`, or of `Y_pred` where predictions are `given`."""
+    """Decision rule of the parameter `decision`; `Given` for predictions in `Y_pred`."""
     if given:
         return Given()
     if isinstance(decision, LabelThresholds):

@@ -1,4 +1,4 @@
-"""`Fitted`: all that answers, reports, saved models and files read of a fitted model."""
+"""`Fitted`: the parts of a fitted model, behind its methods, reports and files."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Fitted:
     Parameters
     ----------
     predictor
-        From X to predictions.
+        Classifier, recalibration and decision rule.
     accuracy_estimator
-        From predictions to their estimated accuracy.
+        Estimator of the accuracy of predictions.
     policy
-        Which predictions to accept; None without target and share.
+        Accept policy; None without target and share.
     region
         Conformal prediction sets; None after cross-fitting and for very many labels.
     confidence
-        Level of intervals and guarantees.
+        Confidence level of intervals and guarantees.
     shows_region
         Whether `assess` shows certain and possible labels.
     holds_out
         Whether calibration rows are new to the model that predicts.
     comparison
-        With the own `predict` of a frozen model.
+        Comparison with the own `predict` of a frozen model.
     card
         Data sizes, metric, guarantee, calibration.
     """
@@ -95,11 +95,11 @@ class Fitted:
         predictions
             A batch.
         truth
-            (n, L), where known.
+            (n, L) true labelsets, or None.
         estimator
-            Of another metric; None for that of the model.
+            Accuracy estimator of another metric; None for that of the model.
         k
-            Number of most probable labelsets that come along.
+            Number of most probable labelsets that are computed along.
         compares
             Whether the batch will be compared with the calibration set.
         """
@@ -118,15 +118,15 @@ class Fitted:
             return self.accuracy_estimator
         if isinstance(metric, str) and metric not in METRICS:
             raise unknown_name("metric", metric, [*METRICS, *LABEL_METRICS])
-        wanted, own, features = get_metric(metric), self.accuracy_estimator, None
-        if wanted == self.metric:
+        requested, own, features = get_metric(metric), self.accuracy_estimator, None
+        if requested == self.metric:
             return own
-        if wanted not in METRICS.values():
+        if requested not in METRICS.values():
             # Expected values are tabulated for the named metrics and the model's own alone.
             features = [name for name in own.features_ if name != EXPECTED]
-        unfitted = AccuracyEstimator(wanted, features, self.empty)
-        table, seen = own.calibration_, own.labelset_frequencies_
-        return fit_accuracy_estimator(unfitted, self.confidence, table, seen)
+        unfitted = AccuracyEstimator(requested, features, self.empty)
+        table, frequencies = own.calibration_, own.labelset_frequencies_
+        return fit_accuracy_estimator(unfitted, self.confidence, table, frequencies)
 
     def estimate(self, predictions: Predictions, settings: BatchSettings) -> Estimate:
         """Mean accuracy of a batch, under any metric."""
@@ -148,7 +148,7 @@ class Fitted:
         return self.confidence if level is None else level
 
     def _read_truth(self, settings: BatchSettings) -> LabelsetsLike:
-        """The labelled rows of a batch in a form that distributions align; None without any."""
+        """True labelsets of labelled rows as distributions align them; None without any."""
         Y_true = settings.get("Y_true")
         if Y_true is None:
             return None
@@ -157,7 +157,7 @@ class Fitted:
     def compare(
         self, other: Fitted, predictions: tuple[Predictions, Predictions], settings: BatchSettings
     ) -> Difference:
-        """Difference to the mean accuracy of another model on a batch."""
+        """Mean accuracy minus that of another model on a batch."""
         models = (self, other)
         if self.label_names != other.label_names or self.n_labels != other.n_labels:
             raise InputError("`other` must have the labels of this model, in the same order.")
@@ -173,14 +173,14 @@ class Fitted:
             Side(model.estimator_for(metric), batch.dist, batch.decisions)
             for model, batch in zip(models, predictions, strict=True)
         )
-        found = Comparison(first, second, self._level(settings))
+        comparison = Comparison(first, second, self._level(settings))
         if settings.get("Y_true") is None and settings.get("rows") is None:
-            return found.by_calibration(settings.get("shift", "test"))
+            return comparison.by_calibration(settings.get("shift", "test"))
         Y_true, interval = self._read_truth(settings), settings.get("interval", INTERVALS[0])
-        return found.by_labels(Y_true, settings.get("rows"), interval)
+        return comparison.by_labels(Y_true, settings.get("rows"), interval)
 
     def find_region(self) -> LabelsetRegion:
-        """Fitted prediction sets. Raises InputError if there are none."""
+        """Fitted region. Raises InputError without one."""
         if self.region is None:
             raise InputError(
                 "Prediction sets need held-out rows and labels that fit into an array, got "
@@ -194,10 +194,10 @@ def fit_accuracy_estimator(
     estimator: AccuracyEstimator,
     confidence: float,
     table: ScoreTable,
-    seen: LabelsetFrequencies | None,
+    frequencies: LabelsetFrequencies | None,
 ) -> AccuracyEstimator:
-    """Fit an accuracy estimator whose reference has an interval at a confidence level."""
-    estimator.fit(table, Y_train=seen)
+    """Fitted accuracy estimator; the interval of its reference is at level `confidence`."""
+    estimator.fit(table, Y_train=frequencies)
     if confidence != estimator.reference_.level:
         estimator.reference_ = estimator.estimate(table, level=confidence, shift="ignore")
     return estimator

@@ -70,12 +70,12 @@ class FittedAttributes(LabelsetPredictor):
 
     @property
     def decision_(self) -> str:
-        """Which predictions are judged: "best", "mode", "predict", "thresholds" or "given"."""
+        """Rule of the judged predictions: "best", "mode", "predict", "thresholds" or "given"."""
         return self.fitted_.predictor.rule.name
 
     @property
     def judged_(self) -> str:
-        """Which predictions are judged, in words."""
+        """Rule of the judged predictions, in words."""
         return self.fitted_.predictor.judged
 
     @property
@@ -107,18 +107,18 @@ class FittedAttributes(LabelsetPredictor):
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X, where the model knows it."""
-        return self._known(self.fitted_.predictor.inputs.n_features, "n_features_in_")
+        return self._require(self.fitted_.predictor.inputs.n_features, "n_features_in_")
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the columns of X, where it had some."""
         names = self.fitted_.predictor.inputs.names
-        known = None if names is None else np.array(names, dtype=object)
-        return self._known(
-            getattr(self.estimator_, "feature_names_in_", known), "feature_names_in_"
+        own_names = None if names is None else np.array(names, dtype=object)
+        return self._require(
+            getattr(self.estimator_, "feature_names_in_", own_names), "feature_names_in_"
         )
 
-    def _known(self, value: T | None, name: str) -> T:
+    def _require(self, value: T | None, name: str) -> T:
         """Value of an attribute. Raises AttributeError for None, as scikit-learn expects."""
         if value is None:
             raise AttributeError(f"This {type(self).__name__} has no `{name}`.")

@@ -1,4 +1,4 @@
-"""X as users pass it, and X as a fitted model takes it."""
+"""Input validation of X: records, tables and arrays in the form that a model takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWNER = "AccuracyAwareClassifier"
 
 
 def as_batch(X: FeaturesLike) -> FeaturesLike:
-    """Records, a list of dicts, as a DataFrame; anything else as it is."""
+    """X; a list of dicts as a DataFrame. Raises InputError for a single record."""
     has_rows = any(hasattr(X, name) for name in ("__len__", "__array__", "__arrow_c_stream__"))
     if type(X) in (dict, str) or not (has_rows or hasattr(X, "shape")):
         raise InputError(
@@ -36,12 +36,12 @@ def as_batch(X: FeaturesLike) -> FeaturesLike:
 
 
 class _InputTypeError(InputError, TypeError):
-    """Raised for values that are no numbers at all, for which scikit-learn raises TypeError."""
+    """Input error where scikit-learn raises TypeError, as for values that are no numbers."""
 
 
 @contextmanager
 def refuse_as_input() -> Iterator[None]:
-    """Have X that a library refuses raise InputError, with what the library says."""
+    """Context that turns TypeError and ValueError of a library into InputError."""
     try:
         yield
     except LabelsureError:
@@ -53,7 +53,7 @@ def refuse_as_input() -> Iterator[None]:
 
 
 def column_names(X: FeaturesLike) -> list[str] | None:
-    """Names of the columns of a table; None if X has none, or other names than texts."""
+    """Names of the columns of a table; None without names that are all strings."""
     if not hasattr(X, "columns"):
         return None
     names = list(X.columns)
@@ -61,7 +61,7 @@ def column_names(X: FeaturesLike) -> list[str] | None:
 
 
 def selects_columns(estimator: Estimator) -> bool:
-    """Whether a model takes columns by name itself and ignores further ones."""
+    """Whether a model selects columns by name itself and ignores further ones."""
     first = first_step(estimator)
     return isinstance(first, (ColumnTransformer, PrecomputedProbabilities)) or hasattr(
         first, "describe_columns"
@@ -70,18 +70,18 @@ def selects_columns(estimator: Estimator) -> bool:
 
 @dataclass(frozen=True)
 class InputColumns:
-    """Columns of X: their names, and how X is handed to the model.
+    """Columns of X: names, number, and requirements of the model.
 
     Parameters
     ----------
     names
-        Columns by name, in the order that the model takes; None where they go by position, or the
-        model selects them by name itself.
+        Names in the order of the model; None where columns go by position, or the model selects
+        them by name itself.
     n_features
-        Number of columns; None where the model does not say.
+        Number of columns; None where the model has no `n_features_in_`.
     requirements
-        Arguments of scikit-learn's `check_array`, by which X becomes an array once for all
-        classifiers of ours; None for other models, which get X as it came.
+        Arguments of scikit-learn's `check_array` for this package's classifiers; None for other
+        models, which get X unchanged.
     """
 
     names: list[str] | None
@@ -90,20 +90,20 @@ class InputColumns:
 
     @classmethod
     def of(cls, X: FeaturesLike, estimator: Estimator, requirements: Settings) -> InputColumns:
-        """Columns of the rows of `fit`; a fitted model has its own order of names."""
+        """Columns of the X of `fit`, in the order of a model that is fitted already."""
         names = None if selects_columns(estimator) else column_names(as_table(X))
-        known = getattr(estimator, "feature_names_in_", None)
-        if names is not None and known is not None:
-            names = [str(name) for name in known]
+        fitted_names = getattr(estimator, "feature_names_in_", None)
+        if names is not None and fitted_names is not None:
+            names = [str(name) for name in fitted_names]
         if not isinstance(estimator, LabelsetClassifier):
             return cls(names)
         columns = cls(names, None, {**requirements, "ensure_min_samples": 0})
         return replace(columns, n_features=columns.read(X).shape[1])
 
     def of_fitted(self, estimator: Estimator) -> InputColumns:
-        """Columns with the number that the fitted model knows."""
-        known = getattr(estimator, "n_features_in_", self.n_features)
-        return replace(self, n_features=None if known is None else int(known))
+        """Columns with the `n_features_in_` of the fitted model."""
+        n_features = getattr(estimator, "n_features_in_", self.n_features)
+        return replace(self, n_features=None if n_features is None else int(n_features))
 
     def read(self, X: FeaturesLike) -> FeaturesLike:
         """X as the model takes it, columns aligned by name. Raises InputError."""
@@ -121,7 +121,7 @@ class InputColumns:
         return checked
 
     def _no_rows(self) -> FeaturesLike:
-        """A batch without rows, as which an empty list is read."""
+        """Batch without rows, the meaning of an empty list."""
         import pandas as pd
 
         if self.names is not None:
@@ -134,12 +134,12 @@ class InputColumns:
         if self.names is None or names is None or names == self.names:
             return X
         problems = []
-        for kind, some, others in (
+        for kind, own, other_names in (
             ("missing", self.names, set(names)),
             ("unknown", names, set(self.names)),
         ):
-            if found := [name for name in some if name not in others]:
-                problems.append(f"{kind}: {list_some(found)}")
+            if differing := [name for name in own if name not in other_names]:
+                problems.append(f"{kind}: {list_some(differing)}")
         if problems or len(names) != len(self.names):
             raise InputError(
                 f"The columns of `X` must be the {len(self.names)} that the model was fitted to, "

@@ -1,4 +1,4 @@
-"""`ModelCard`: what a fitted model was made from, what it claims, and how well calibrated it is."""
+"""`ModelCard`: data sizes, guarantee and calibration of a fitted model."""
 
 from __future__ import annotations
 
@@ -34,42 +34,41 @@ class ModelCard:
     Parameters
     ----------
     n_training
-        Rows that the classifier was fitted to; 0 if it was fitted before.
+        Rows that the classifier was fitted to; 0 if it was prefit.
     n_for_estimator, n_for_policy
         Rows that the accuracy estimator and the policy were fitted to; 0 without a policy.
     n_features
-        Columns of X, None where the model does not say.
+        Number of columns of X; None where the model has no `n_features_in_`.
     label_names
         One for each label; of very many, the first and the last.
     metric, empty, decision
-        What accuracy means, and which decisions are judged.
+        Metric, its value for two empty labelsets, and the rule of the judged decisions.
     comparison
-        How these differ from the own `predict` of a frozen model, in words; empty without one.
+        Comparison of these with the own `predict` of a frozen model, in words; empty without one.
     recalibration
-        What recalibrates the distributions, in words; None without one.
+        Recalibration of the distributions, in words; None without one.
     region
-        What the sets of labelsets hold, and how often, in words; None without them.
+        Coverage and mean size of prediction sets, in words; None without them.
     estimated, low, high
-        The mean accuracy on the rows of the accuracy estimator, and the interval of that.
+        Mean accuracy on the rows of the accuracy estimator, and its interval.
     target, confidence, threshold, share, bound
-        Of the policy: what was asked for, and what came out; None without one, and threshold and
-        bound also if the target was not reached.
+        Settings and results of the policy; None without one, threshold and bound also if the target
+        was not reached.
     guaranteed
         Whether the bound holds with that confidence.
     summary
-        What is accepted and whether that is guaranteed, in words.
+        Accepted predictions and their guarantee, in words.
     calibration
         The columns of `labelsure.reliability`, estimated against actual accuracies; None in
         intervals without rows.
     calibration_from
-        The rows that the calibration was measured on. They are new to the model that judges
-        them.
+        Rows that the calibration was measured on, in words; new to the estimator that judges them.
     columns
-        What each column of a table is to the model, where it was made from one; otherwise None.
+        Role of each column of a table; None for other features.
     classifier
-        What predicts, in words.
+        Class of the classifier, in words.
     n_labels
-        How many labels there are.
+        Number of labels.
     """
 
     n_training: int
@@ -106,12 +105,12 @@ class ModelCard:
         return self.n_for_estimator + (0 if is_shared else self.n_for_policy)
 
     def to_dict(self) -> JsonObject:
-        """Card as plain values, as a saved file has them."""
+        """Card as a dict of JSON values."""
         return asdict(self)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What the card says, a name and a text for each line."""
+        """Lines of the card, (name, text) each."""
         names = list_names(self.label_names, MAX_NAMES_LISTED)
         metric = METRICS[self.metric].title if self.metric in METRICS else self.metric
         facts = {
@@ -219,10 +218,10 @@ def make_card(
 def _describe_classifier(fitted: Estimator) -> str:
     """Class name of the classifier, its own recalibration, and whether it was fitted before."""
     inner = innermost(fitted)
-    found = getattr(inner, "recalibration_", None)
-    chosen = "" if found is None else f": {str(found).rstrip('.')}"
-    before = ", fitted beforehand" if isinstance(fitted, FrozenEstimator) else ""
-    return f"{type(inner).__name__}{chosen}{before}"
+    recalibration = getattr(inner, "recalibration_", None)
+    recalibrated = "" if recalibration is None else f": {str(recalibration).rstrip('.')}"
+    frozen = ", fitted beforehand" if isinstance(fitted, FrozenEstimator) else ""
+    return f"{type(inner).__name__}{recalibrated}{frozen}"
 
 
 def _describe_columns(fitted: Estimator) -> list[dict[str, str]] | None:
@@ -234,7 +233,7 @@ def _describe_columns(fitted: Estimator) -> list[dict[str, str]] | None:
 def _measure_calibration(
     estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
 ) -> tuple[dict[str, list[object]], str]:
-    """Columns of `reliability` out of sample, and the name of the rows they are from."""
+    """Out-of-sample columns of `reliability`, and the name of the rows they are from."""
     if for_policy is for_estimator:
         (estimated, accuracy), origin = estimator.compare_estimates(), FROM_FOLDS
     else:
@@ -244,7 +243,7 @@ def _measure_calibration(
 
 
 def _describe_policy(calibrated: Calibrated, policy: AcceptPolicy | None, metric: Metric) -> str:
-    """Describe which predictions a policy accepts, and whether that is guaranteed."""
+    """Sentence on the predictions that a policy accepts and their guarantee."""
     if policy is None:
         return "There is no target and no share, so no prediction is accepted or refused."
     if not policy.reached_:

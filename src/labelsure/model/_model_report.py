@@ -1,4 +1,4 @@
-"""The page of a model: what can go out unreviewed, single predictions, labels, the card."""
+"""HTML report of a model: acceptance, single predictions, labels and the model card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._batch_summary import BatchSummary
 from labelsure.estimation._label_estimates import MEASURES, LabelBatch, LabelCounts
 from labelsure.estimation._reliability import reliability
-from labelsure.estimation._shift import ShiftTest, say_shift
+from labelsure.estimation._shift import ShiftTest, describe_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.label_names import show_names
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-N_STEPS = 200  # thresholds of the slider between those that carry a bound
+N_STEPS = 200  # slider positions beside thresholds with a bound
 N_BINS = 20  # of the histogram on [0, 1]
-N_PAIRS = 20  # of labels that are confused most
+N_PAIRS = 20  # of most confused labels
 N_LABELS = 200  # in the table of labels
-N_CELLS = 4_000_000  # probabilities of labels that the table of labels rests on: 32 MB
+N_CELLS = 4_000_000  # marginals behind the table of labels: 32 MB
 
 MAX_INSTANCES = 500
-"""In a page: what a person looks through."""
+"""Largest number of rows of a page."""
 
 MAX_BYTES = 600_000
-"""Of all rows in a page."""
+"""Largest size of all rows of a page."""
 
 MAX_LETTERS = 200
-"""Of a text that is shown."""
+"""Length to which texts are cut."""
 
 MANY_LABELS = 50
-"""From here on the most probable labelsets of chains take up to seconds for a row."""
+"""Number of labels beyond which the most probable labelsets of chains take up to seconds a row."""
 
-FEW_INSTANCES = 200  # of so many labels
+FEW_INSTANCES = 200  # rows of a page for more labels than `MANY_LABELS`
 N_MARGINALS = 12  # labels of a row, the most probable and the predicted ones
 N_DIGITS = 3
 
@@ -68,9 +68,9 @@ class PageBatch:
     predictions
         Distributions and decisions.
     truth
-        (n, L), if it is known.
+        (n, L) true labelsets, or None.
     shown
-        Columns of X to show, if any.
+        Columns of X to show, or None.
     """
 
     predictions: Predictions
@@ -79,7 +79,7 @@ class PageBatch:
 
 
 class RowSample(Generic[T]):
-    """A random sample of rows that come in parts: each draws a key, the smallest keys stay."""
+    """Random sample of a stream of rows: each draws a key, the smallest keys stay (bottom-k)."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size, self.keys = size, np.empty(0)
@@ -87,7 +87,7 @@ class RowSample(Generic[T]):
         self._random = np.random.default_rng(seed)
 
     def add(self, n_rows: int, describe: Callable[[Indices], Iterable[T]]) -> None:
-        """Add a part, of which `describe` returns the rows at some positions."""
+        """Add `n_rows` rows; `describe` returns those at some positions."""
         n_old = len(self.keys)
         keys = np.concatenate([self.keys, self._random.random(n_rows)])
         chosen = np.sort(np.argsort(keys, kind="stable")[: self.size])
@@ -97,7 +97,7 @@ class RowSample(Generic[T]):
 
 
 def choose_columns(X: FeaturesLike, show: Sequence[str]) -> pd.DataFrame | None:
-    """Columns of X that a page may show: those named, and texts that are X itself."""
+    """Columns of X that a page may show: those named, or X itself if it is a vector of texts."""
     import pandas as pd
 
     if hasattr(X, "columns"):
@@ -116,12 +116,12 @@ def choose_columns(X: FeaturesLike, show: Sequence[str]) -> pd.DataFrame | None:
 
 
 class PageRows:
-    """What a page shows of predictions, which may come in parts."""
+    """Data of a page about predictions, which may come in parts."""
 
     def __init__(self, model: Fitted, open_cost: float | None) -> None:
         self.model, self.open_cost = model, open_cost
         self.metric = model.metric
-        self.stops = _list_stops(model)
+        self.stops = _slider_positions(model)
         self.of_all = BatchSums.of(np.empty(0), np.zeros(1))
         self.sums = [self.of_all] * len(self.stops)
         self.columns: list[str] = []
@@ -135,24 +135,24 @@ class PageRows:
         self.n_true, self.n_hit = self.n_predicted.copy(), self.n_predicted.copy()
         self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
         self._estimated: list[Floats] = []
-        self._scores: list[Floats] = []  # estimates, of rows outside of input ranges REFERRED
+        self._scores: list[Floats] = []  # estimates; REFERRED for rows outside input ranges
         self._actual: list[Floats] = []
 
     @property
     def n(self) -> int:
-        """How many predictions there are."""
+        """Number of predictions."""
         return sum(map(len, self._estimated))
 
     def add(self, batch: PageBatch) -> None:
-        """Add some predictions."""
+        """Add a part of the predictions."""
         dist, Y_true, shown = batch.predictions.dist, batch.truth, batch.shown
         if len(dist) == 0:
             return
         estimator = self.model.accuracy_estimator
         estimated, first_row = self.model.estimate_rows(batch.predictions, Y_true), self.n
-        found = assess_rows(self.model, batch.predictions, estimated)
-        scores = np.where(is_outside(found.reason), REFERRED, found.accuracy)
-        self._estimated.append(found.accuracy)
+        assessment = assess_rows(self.model, batch.predictions, estimated)
+        scores = np.where(is_outside(assessment.reason), REFERRED, assessment.accuracy)
+        self._estimated.append(assessment.accuracy)
         self._scores.append(scores)
         self.of_all += estimated.sums()
         for i, stop in enumerate(self.stops):
@@ -160,7 +160,7 @@ class PageRows:
         if estimator.can_compare:
             summary = estimated.summarise()
             self.summary = summary if self.summary is None else self.summary + summary
-        predicted: Any = make_sparse(found.Y_pred)
+        predicted: Any = make_sparse(assessment.Y_pred)
         self.n_predicted += predicted.sum(axis=0, dtype=np.int64)
         if Y_true is not None:
             self._actual.append(estimated.table.accuracy(self.metric, self.model.empty))
@@ -173,34 +173,34 @@ class PageRows:
         marginals = calibration_marginals(dist)
         if not dist.sparse_rows:
             self.for_labels.add(
-                len(dist), lambda rows: zip(marginals[rows], found.Y_pred[rows], strict=True)
+                len(dist), lambda rows: zip(marginals[rows], assessment.Y_pred[rows], strict=True)
             )
         texts = None if shown is None else shown.astype(str).to_numpy()
         self.columns = [] if shown is None else [str(name) for name in shown.columns]
 
         def describe(rows: Indices) -> list[JsonObject]:
             true = None if Y_true is None else Y_true[rows]
-            described = _describe(found[rows], true, marginals[rows], self.open_cost)
+            described = _describe_rows(assessment[rows], true, marginals[rows], self.open_cost)
             for i, instance in zip(rows, described, strict=True):
                 instance["id"] = str(first_row + i if dist.index is None else dist.index[i])
                 instance["score"] = float(scores[i])
                 if texts is not None:
-                    instance["shown"] = [_cut(text) for text in texts[i]]
+                    instance["shown"] = [_truncate(text) for text in texts[i]]
             return described
 
         self.sample.add(len(dist), describe)
 
     def complete(self, scored: pd.DataFrame) -> None:
-        """Take estimates and predicted names of all rows, of which those so far are a sample."""
+        """Replace estimates and numbers of predictions of a sample by those of all rows."""
         estimated = scored["estimated_accuracy"].to_numpy(dtype=np.float64)
         scores = np.where(is_outside(scored["reason"].to_numpy()), REFERRED, estimated)
 
-        def scale(own: Floats, seen: BatchSums) -> BatchSums:
-            return BatchSums.of(own, seen.slopes * (len(own) / seen.n_samples))
+        def scale(estimates: Floats, sampled: BatchSums) -> BatchSums:
+            return BatchSums.of(estimates, sampled.slopes * (len(estimates) / sampled.n_samples))
 
         for i, stop in enumerate(self.stops):
-            seen = self.sums[i] if self.sums[i].n_samples else self.of_all
-            self.sums[i] = scale(estimated[scores >= stop["threshold"]], seen)
+            sampled = self.sums[i] if self.sums[i].n_samples else self.of_all
+            self.sums[i] = scale(estimated[scores >= stop["threshold"]], sampled)
         self.of_all = scale(estimated, self.of_all)
         names = show_names(self.model.label_names, self.model.n_labels)
         counted = scored["predicted"].explode().value_counts()
@@ -230,34 +230,40 @@ class PageRows:
             BatchSummary(self.of_all), level=model.confidence, shift="ignore"
         )
         of_accepted = None if threshold is None else estimates[-1]
-        answer = _answer(model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested)
-        said = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
+        answer = _answer_sentences(
+            model, noun, n, int(accepted.sum()), (of_all, of_accepted), test, untested
+        )
+        note = f"Not reliable, see above: {of_all}" if is_found else str(of_all)
         if actual is not None:
             mean = f"{model.metric.title} on the {n:,} labelled rows: {actual.mean():.3f}"
-            said += f" Actual mean {mean}."
+            note += f" Actual mean {mean}."
         acceptance = self._describe_acceptance(noun, scores, actual, estimates, is_found)
-        described = {
+        data = {
             "batch": {
                 "n": n,
                 "has_truth": has_truth,
                 "histogram": _describe_histogram(estimated, accepted),
             },
             "answer": answer,
-            "alert": _say_alert(test, has_truth=has_truth) if is_found else "",
-            "shift": {"found": is_found, "sentence": say_shift(test, untested)},
-            "notes": [said, "" if is_found else say_shift(test, untested), _say_trust(model)],
-            "compared": _compare(model, n, of_all, actual, accepted if policy else None),
+            "alert": _describe_alert(test, has_truth=has_truth) if is_found else "",
+            "shift": {"found": is_found, "sentence": describe_shift(test, untested)},
+            "notes": [
+                note,
+                "" if is_found else describe_shift(test, untested),
+                _describe_condition(model),
+            ],
+            "compared": _comparison_rows(model, n, of_all, actual, accepted if policy else None),
             "acceptance": acceptance,
             "explorer": self._describe_sample(acceptance["thresholds"]),
             "labels": self._describe_labels(n),
             "confusions": self._describe_confusions(),
         }
         if actual is not None:
-            described["reliability"] = _describe_reliability(
+            data["reliability"] = _describe_reliability(
                 reliability(estimated, actual)._to_lists(),
                 f"these {n:,} predictions, by the given labels",
             )
-        return described
+        return data
 
     def _describe_acceptance(
         self,
@@ -267,14 +273,14 @@ class PageRows:
         estimates: list[Estimate | None],
         is_shifted: bool,
     ) -> JsonObject:
-        """Number, means and bound of the accepted predictions at each threshold of the slider."""
+        """Numbers, means and bounds of accepted predictions at each slider position."""
         within = scores[scores >= 0]
-        between = np.quantile(within, np.linspace(0, 1, N_STEPS + 1), method="lower")
-        between = between[: len(between) * bool(len(within))]
-        known = [stop["threshold"] for stop in self.stops]
-        thresholds = np.unique(np.concatenate([known, between]))
+        quantiles = np.quantile(within, np.linspace(0, 1, N_STEPS + 1), method="lower")
+        quantiles = quantiles[: len(quantiles) * bool(len(within))]
+        fixed = [stop["threshold"] for stop in self.stops]
+        thresholds = np.unique(np.concatenate([fixed, quantiles]))
         ranked = np.sort(scores)
-        first = np.searchsorted(ranked, thresholds)  # the first that a threshold accepts
+        first = np.searchsorted(ranked, thresholds)  # first accepted rank
         n = len(scores) - first
 
         def mean_above(values: Floats) -> list[float]:
@@ -283,24 +289,24 @@ class PageRows:
 
         stops = {}
         for stop, found in zip(self.stops, estimates, strict=True):
-            place = int(np.searchsorted(thresholds, stop["threshold"]))
+            position = int(np.searchsorted(thresholds, stop["threshold"]))
             interval = None if found is None else [round(found.low, 3), round(found.high, 3)]
-            holds = _say_bound(self.model, noun, stop, is_shifted)
-            stops[place] = {"holds": holds, "interval": interval, "own": stop["own"]}
-        own = [place for place, stop in stops.items() if stop["own"]]
+            holds = _describe_bound(self.model, noun, stop, is_shifted)
+            stops[position] = {"holds": holds, "interval": interval, "own": stop["own"]}
+        own = [position for position, stop in stops.items() if stop["own"]]
         order = np.argsort(scores, kind="stable")
         return {
             "thresholds": thresholds.tolist(),
             "n": n.tolist(),
             "estimated": mean_above(ranked),
             "actual": None if actual is None else mean_above(actual[order]),
-            "stops": {str(place): stop for place, stop in sorted(stops.items())},
+            "stops": {str(position): stop for position, stop in sorted(stops.items())},
             "own": own[0] if own else None,
-            "elsewhere": _say_bound(self.model, noun, None, is_shifted),
+            "elsewhere": _describe_bound(self.model, noun, None, is_shifted),
         }
 
     def _describe_sample(self, thresholds: list[float]) -> JsonObject:
-        """Random sample of predictions, as large as the page can hold."""
+        """Random sample of predictions within `MAX_BYTES`."""
         order = np.argsort(self.sample.keys, kind="stable").tolist()
         rows = self.sample.rows
         sizes = np.cumsum([len(encode_json(rows[i]).encode()) + 1 for i in order])
@@ -316,21 +322,21 @@ class PageRows:
 
     def _describe_labels(self, n: int) -> JsonObject:
         """Most frequent labels: estimated measures and, with the truth, actual ones."""
-        model, found = self.model, {}
+        model, estimates = self.model, {}
         weight = (self.n_predicted + self.n_true).astype(float)
         calibration = model.accuracy_estimator.label_calibration_
         n_seen = len(self.for_labels.rows)
         if n_seen and calibration is not None:
             marginals, decisions = (
-                np.stack(part) for part in zip(*self.for_labels.rows, strict=True)
+                np.stack(column) for column in zip(*self.for_labels.rows, strict=True)
             )
             dist = IndependentLabels(marginals, label_names=model.label_names)
             scored = ScoreTable.from_distribution(dist, None, decisions, metrics=[])
             batch = LabelBatch(calibration, scored)
             table = batch.estimate_labels(model.empty, model.confidence, random_state=0)
-            found = dict(vars(table))
-            for part in ("", "_low", "_high"):
-                found[f"prevalence{part}"] = found.pop(f"n_true{part}") / n_seen
+            estimates = dict(vars(table))
+            for suffix in ("", "_low", "_high"):
+                estimates[f"prevalence{suffix}"] = estimates.pop(f"n_true{suffix}") / n_seen
             weight += marginals.sum(axis=0)
         counts = LabelCounts(
             *(x.astype(float) for x in (self.n_hit, self.n_true, self.n_predicted))
@@ -344,16 +350,18 @@ class PageRows:
         for label, name in zip(occurring[:N_LABELS].tolist(), names, strict=True):
             row: JsonObject = {"name": name, "n_predicted": int(self.n_predicted[label])}
             for measure in ("prevalence", *MEASURES):
-                parts = [
-                    found[f"{measure}{part}"][label] for part in ("", "_low", "_high") if found
+                values = [
+                    estimates[f"{measure}{suffix}"][label]
+                    for suffix in ("", "_low", "_high")
+                    if estimates
                 ]
-                row[measure] = [_number(value) for value in parts]
+                row[measure] = [_number(value) for value in values]
                 if self._actual:
                     row[f"actual_{measure}"] = _number(actual[measure][label])
             rows.append(row)
         return {
             "rows": rows,
-            "is_estimated": bool(found),
+            "is_estimated": bool(estimates),
             "n_rows": n_seen,
             "n_left_out": len(occurring) - len(rows),
             "n_absent": len(order) - len(occurring),
@@ -372,12 +380,12 @@ class PageRows:
         ]
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
 
 
-def _floor(bound: float) -> str:
-    """Lower bound as a text of three digits, never rounded up."""
+def _format_bound(bound: float) -> str:
+    """Lower bound with three digits, rounded down."""
     return f"{math.floor(1000 * bound + 1e-6) / 1000:g}"
 
 
@@ -385,19 +393,19 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else round(float(value), N_DIGITS)
 
 
-NOTHING, REFERRED = 2.0, -1.0
-"""A threshold that no score reaches, and a score that reaches none."""
+REJECT_ALL, REFERRED = 2.0, -1.0
+"""A threshold that rejects all scores, and a score below all thresholds."""
 
 
-def _list_stops(model: Fitted) -> list[JsonObject]:
-    """Thresholds with a known bound: those of the path, all, none; last the policy's own."""
+def _slider_positions(model: Fitted) -> list[JsonObject]:
+    """Slider positions with a bound: the path, accept all, reject all; last the policy's own."""
     policy = model.policy
-    path: dict[float, float | None] = {0.0: None, NOTHING: None}
+    bounds: dict[float, float | None] = {0.0: None, REJECT_ALL: None}
     if policy is not None:
-        known = policy.path()
-        thresholds = np.maximum(known.threshold, 0.0)
-        path |= dict(zip(thresholds.tolist(), known.bound.tolist(), strict=True))
-    stops = [{"threshold": t, "bound": path[t], "own": False} for t in sorted(path)]
+        path = policy.path()
+        thresholds = np.maximum(path.threshold, 0.0)
+        bounds |= dict(zip(thresholds.tolist(), path.bound.tolist(), strict=True))
+    stops = [{"threshold": t, "bound": bounds[t], "own": False} for t in sorted(bounds)]
     if policy is not None and policy.reached_:
         own = float(policy.threshold_)
         stops = [stop for stop in stops if stop["threshold"] != own]
@@ -409,10 +417,10 @@ def _at_least(policy: AcceptPolicy) -> str:
     return "at least" if policy.guarantee == "exact" else "approximately at least"
 
 
-def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bool) -> str:
-    """Guarantee at a threshold as a sentence; None: a threshold without a bound."""
+def _describe_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bool) -> str:
+    """Guarantee at a slider position as a sentence; None for one without a bound."""
     level = f"{100 * model.confidence:g}% confidence"
-    if stop is not None and stop["threshold"] == NOTHING:
+    if stop is not None and stop["threshold"] == REJECT_ALL:
         return "Nothing is accepted."
     if is_shifted:
         return "No bound holds here: this batch has shifted."
@@ -423,53 +431,53 @@ def _say_bound(model: Fitted, noun: str, stop: JsonObject | None, is_shifted: bo
     if stop is None or not stop["bound"]:
         return "No guarantee at this threshold."
     at_least = _at_least(model.policy)
-    least = f"predictions accepted here average {at_least} {_floor(stop['bound'])} {noun}"
+    least = f"predictions accepted here average {at_least} {_format_bound(stop['bound'])} {noun}"
     if stop["own"]:
-        known = "Guaranteed" if model.policy.guarantee == "exact" else "Approximate"
-        return f"{known}: {least} ({level})."
+        prefix = "Guaranteed" if model.policy.guarantee == "exact" else "Approximate"
+        return f"{prefix}: {least} ({level})."
     return f"Bound: {least} ({level} simultaneously for all thresholds of the slider)."
 
 
-def _describe(
-    found: Assessment, Y_true: Labelsets | None, marginals: Floats, open_cost: float | None
+def _describe_rows(
+    assessment: Assessment, Y_true: Labelsets | None, marginals: Floats, open_cost: float | None
 ) -> list[JsonObject]:
-    """Data of single predictions for the page; estimates are not rounded yet."""
-    if len(found) == 0:
+    """Data of single predictions, one dict each; estimates are not rounded yet."""
+    if len(assessment) == 0:
         return []
-    dist = found.distribution
+    dist = assessment.distribution
 
     def name(labelsets: Labelsets | Mask) -> list[list[str]]:
         return [list(names) for names in name_rows(labelsets, dist.label_names)]
 
-    columns = {"predicted": name(found.Y_pred)}
+    columns = {"predicted": name(assessment.Y_pred)}
     if Y_true is not None:
         columns["truth"] = name(Y_true)
     if open_cost is not None:
-        answers = found.leave_open(open_cost)
+        answers = assessment.leave_open(open_cost)
         columns |= {"open": name(answers.is_open), "decided": name(answers.is_certain)}
-    if found.region is not None:
-        region = found.region
+    if assessment.region is not None:
+        region = assessment.region
         columns |= {"certain": name(region.is_certain), "possible": name(region.is_open)}
-    best = dist.top(min(2, 2**dist.n_labels))
-    ranks = [name(best.labelsets[:, k]) for k in range(best.labelsets.shape[1])]
-    own = np.exp(dist.log_prob(found.Y_pred))
-    probable, predicted = sparse.csr_array(marginals), to_indices(found.Y_pred)
+    most_probable = dist.top(min(2, 2**dist.n_labels))
+    ranks = [name(most_probable.labelsets[:, k]) for k in range(most_probable.labelsets.shape[1])]
+    probabilities = np.exp(dist.log_prob(assessment.Y_pred))
+    probable, predicted = sparse.csr_array(marginals), to_indices(assessment.Y_pred)
     instances = []
-    for i in range(len(found)):
-        part = slice(probable.indptr[i], probable.indptr[i + 1])  # of sparse rows the listed labels
+    for i in range(len(assessment)):
+        part = slice(probable.indptr[i], probable.indptr[i + 1])  # listed labels of sparse rows
         labels, values = probable.indices[part], probable.data[part].round(N_DIGITS)
         first = np.argsort(-(values + np.isin(labels, predicted[i])), kind="stable")[:N_MARGINALS]
         first = first[np.argsort(-values[first], kind="stable")]
         named = show_names(dist.label_names, labels[first].tolist())
         instance = {
             **{key: labelsets[i] for key, labelsets in columns.items()},
-            "estimated": float(found.accuracy[i]),
-            "probability": float(f"{own[i]:.3g}"),
+            "estimated": float(assessment.accuracy[i]),
+            "probability": float(f"{probabilities[i]:.3g}"),
             "probabilities": list(zip(named, values[first].tolist(), strict=True)),
             "n_more": dist.n_labels - len(first),
         }
         others = [k for k, labelsets in enumerate(ranks) if labelsets[i] != columns["predicted"][i]]
-        if others and (chance := float(best.probabilities[i, others[0]])) > 0:
+        if others and (chance := float(most_probable.probabilities[i, others[0]])) > 0:
             instance["runner_up"] = ranks[others[0]][i]
             instance["runner_up_probability"] = float(f"{chance:.3g}")
         instances.append(instance)
@@ -477,7 +485,7 @@ def _describe(
 
 
 def _describe_histogram(estimated: Floats, accepted: object) -> list[JsonObject]:
-    """Histogram of estimates: for each bin its ends, its predictions and the accepted ones."""
+    """Histogram of estimates: ends, number of rows and of accepted rows of each bin."""
     bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
     n_all, n_accepted = (np.bincount(bins[rows], minlength=N_BINS) for rows in (..., accepted))
     edges = np.linspace(0, 1, N_BINS + 1).round(6).tolist()
@@ -487,11 +495,11 @@ def _describe_histogram(estimated: Floats, accepted: object) -> list[JsonObject]
 
 
 def _percent(part: int, whole: int) -> str:
-    """Share as a text in whole percents, which are 0 and 100 for none and all only."""
+    """Share in whole percents; 0% and 100% for none and all only."""
     return f"{part / whole if part in (0, whole) else min(max(part / whole, 0.01), 0.99):.0%}"
 
 
-def _answer(
+def _answer_sentences(
     model: Fitted,
     noun: str,
     n: int,
@@ -517,7 +525,7 @@ def _answer(
     interval = f"{of_accepted.low:.3f} to {of_accepted.high:.3f}"
     estimated = f"estimated for these {k:,}: {interval}."
     part = f"{k:,} of {n:,} predictions ({_percent(k, n)})" if k < n else f"all {n:,} predictions"
-    bound = f"{_at_least(policy)} {_floor(policy.bound_)} {noun}"
+    bound = f"{_at_least(policy)} {_format_bound(policy.bound_)} {noun}"
     if is_shifted:
         return [
             f"Do not send out any prediction unreviewed: {part} reach {threshold}, but the batch "
@@ -539,43 +547,43 @@ def _answer(
     return [first, second + estimated]
 
 
-def _say_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
-    after = (
+def _describe_alert(test: ShiftTest | None, *, has_truth: bool) -> str:
+    advice = (
         "The accuracies by the given labels hold."
         if has_truth
         else "Label about 30 random rows of it: `estimate(X, rows=rows, Y_true=labels)` is valid "
         "under any shift."
     )
-    return f"{say_shift(test, '')} {after}"
+    return f"{describe_shift(test, '')} {advice}"
 
 
-def _say_trust(model: Fitted) -> str:
+def _describe_condition(model: Fitted) -> str:
     """Condition of the guarantee that cannot be checked; empty without one."""
     if not model.card.guaranteed or not is_prefit(model.predictor.estimator):
         return ""
     return "All of this holds if the classifier was not trained on the calibration set."
 
 
-def _compare(
-    model: Fitted, n: int, found: Estimate, actual: Floats | None, accepted: Mask | None
+def _comparison_rows(
+    model: Fitted, n: int, estimate: Estimate, actual: Floats | None, accepted: Mask | None
 ) -> list[list[str]]:
-    """Table of a name, the value for these rows and the value for the calibration set."""
-    card, quantity = model.card, found.quantity
+    """Rows of (name, value of this batch, value of the calibration set)."""
+    card, quantity = model.card, estimate.quantity
     calibrated = f"{card.estimated:.3f} ({card.low:.3f} to {card.high:.3f})"
-    estimate = f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
+    estimated = f"{estimate.mean:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
     rows = [
         ["rows", f"{n:,}", f"{card.n_calibration:,}"],
-        [f"estimated {quantity}", estimate, f"{calibrated}, {card.n_for_estimator:,} rows"],
+        [f"estimated {quantity}", estimated, f"{calibrated}, {card.n_for_estimator:,} rows"],
     ]
     if actual is not None:
         sizes, means = (card.calibration[name] for name in ("n_samples", "accuracy"))
         total = sum(n * mean for n, mean in zip(sizes, means, strict=True) if n)
-        there = f"{total / sum(sizes):.3f}, {sum(sizes):,} rows"
-        rows.append([f"actual {quantity}", f"{actual.mean():.3f}", there])
+        of_calibration = f"{total / sum(sizes):.3f}, {sum(sizes):,} rows"
+        rows.append([f"actual {quantity}", f"{actual.mean():.3f}", of_calibration])
     if accepted is not None and card.threshold is not None:
-        here = f"{accepted.mean():.1%}, {accepted.sum():,} rows"
-        there = f"{card.share:.1%} of {card.n_for_policy:,} rows"
-        rows.append([f"accepted at {card.threshold:.3g}", here, there])
+        of_batch = f"{accepted.mean():.1%}, {accepted.sum():,} rows"
+        of_calibration = f"{card.share:.1%} of {card.n_for_policy:,} rows"
+        rows.append([f"accepted at {card.threshold:.3g}", of_batch, of_calibration])
     return rows
 
 
@@ -599,7 +607,7 @@ def make_model_report(
 ) -> Page:
     """Page of a fitted model and of its predictions for some rows.
 
-    Where `scored` has the estimates and predicted names of all, these are a random sample.
+    With `scored`, the estimates and predicted names of all rows, `batches` are a random sample.
     """
     from labelsure import __version__
 
@@ -640,6 +648,6 @@ def make_model_report(
             *data["sections"],
         ]
         if data["shift"]["found"]:  # nothing is guaranteed on this page
-            said = f"Accept scores of {card.threshold} or more, for rows like the calibration set."
-            data["facts"] = [(k, said if k == "policy" else text) for k, text in card.facts]
+            rule = f"Accept scores of {card.threshold} or more, for rows like the calibration set."
+            data["facts"] = [(k, rule if k == "policy" else text) for k, text in card.facts]
     return Page("model", data)

@@ -1,4 +1,4 @@
-"""`Predictor`: what a fitted model predicts for X, without any estimate of how accurate it is."""
+"""`Predictor`: from X to distributions and decisions, without estimates of accuracy."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SMALL_JOINT = 2**23
-"""Probabilities of a batch (64 MB) up to which all are computed once, for every question. Ten
+"""Largest number of probabilities (64 MB) of a batch that is stored as a dense joint. Ten
 chains of 14 labels: `estimate` of 500 rows takes 103 ms of CPU instead of 198 with 2**22."""
 
 
 @dataclass(frozen=True)
 class Labels(CompactState):
-    """The labels of a model, and the form that y had in `fit`.
+    """Labels of a model, and the form of y in `fit`.
 
     Parameters
     ----------
     classes
         For a vector y its two values; otherwise a list with [0, 1] of y's type for each label.
     names
-        One for each label; None where they have none.
+        One for each label; None without names.
     n_labels
-        L.
+        Number of labels, L.
     """
 
     classes: Classes
@@ -65,16 +65,16 @@ class Labels(CompactState):
 
     @classmethod
     def of(cls, truth: Targets) -> Labels:
-        """Labels of the truth that `fit` got."""
+        """Labels of the y of `fit`."""
         return cls(truth.classes, truth.label_names, truth.n_labels)
 
     def of_fitted(self, estimator: Estimator) -> Labels:
-        """Labels with the names that a fitted model has: those of a DataFrame X may reach it."""
-        known = known_label_names(estimator) if isinstance(self.classes, list) else None
-        return self if known is None else replace(self, names=known)
+        """Labels with the names of a fitted model, which may come from the columns of X."""
+        names = known_label_names(estimator) if isinstance(self.classes, list) else None
+        return self if names is None else replace(self, names=names)
 
     def read(self, y: LabelsetsLike, name: str, index: pd.Index | None = None) -> LabelsetsLike:
-        """Truth of some rows in a form that distributions align: a vector as labelsets."""
+        """Truth as `LabelsetDistribution.align` takes it: a vector y becomes labelsets, (n, 1)."""
         if isinstance(self.classes, list):
             return y
         rows = read_classes(y, self.classes, name)
@@ -85,11 +85,11 @@ class Labels(CompactState):
         return pd.DataFrame(rows, index, self.names)
 
     def read_given(self, Y_pred: LabelsetsLike, X: FeaturesLike, truth: Labelsets) -> Labelsets:
-        """Predictions of another system for the rows of `fit`, in the order of X and labels."""
+        """Predictions of another system for the rows of `fit`, (n, L), in the order of X."""
         ordered = order_like(Y_pred, X)
         if isinstance(self.classes, list):
-            given = ParsedLabelsets.read(ordered, "Y_pred")
-            rows = given.to_rows(self.names, beside="`y`", sparse=is_sparse(truth))
+            parsed = ParsedLabelsets.read(ordered, "Y_pred")
+            rows = parsed.to_rows(self.names, beside="`y`", sparse=is_sparse(truth))
         else:
             rows = read_classes(ordered, self.classes, "Y_pred")
         check_shape(rows.shape, "Y_pred", *truth.shape)
@@ -98,7 +98,7 @@ class Labels(CompactState):
 
 @dataclass(frozen=True)
 class Predictions:
-    """Distributions of a batch and what is predicted for it.
+    """Distributions of a batch and its decisions.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Predictions:
     decisions
         (n, L) predicted labelsets; None for the mode.
     outside
-        (n,) name of the column by which a row is far outside of the rows of `fit`, else None; None
+        (n,) name of the column in which a row lies far outside the rows of `fit`, else None; None
         where inputs are not checked.
     """
 
@@ -121,7 +121,7 @@ class Predictions:
         return self.dist.mode() if self.decisions is None else self.decisions
 
     def with_index(self, index: pd.Index) -> Predictions:
-        """The same predictions with other names of rows."""
+        """Predictions with another index."""
         return replace(self, dist=self.dist._with_index(index))
 
     def __len__(self) -> int:
@@ -147,9 +147,9 @@ class Predictor:
     labels
         Labels of the predictions.
     rule
-        How labelsets are predicted.
+        Decision rule.
     recalibration
-        Change of the distributions; None without one.
+        Fitted recalibration of the distributions; None without one.
     ranges
         Ranges of numeric columns; None where inputs are not checked.
     """
@@ -163,17 +163,17 @@ class Predictor:
 
     @property
     def judged(self) -> str:
-        """Which predictions are judged, in words."""
+        """Rule of the judged predictions, in words."""
         is_ruled = isinstance(self.recalibration, ConstrainedCalibration)
         obeys = is_ruled and self.rule.name not in ("predict", "given")
         return self.rule.title + (", valid labelsets only" if obeys else "")
 
-    def ask(self, X: FeaturesLike) -> LabelsetDistribution:
-        """Distributions by the classifier alone, of rows as `inputs` reads them."""
+    def predict_raw(self, X: FeaturesLike) -> LabelsetDistribution:
+        """Distributions before recalibration, for X as `inputs.read` returns it."""
         if self.inputs.requirements is not None:
             return self.estimator._distribution_of_any(X)
         if count_rows(X) == 0 and not isinstance(self.estimator, PrecomputedProbabilities):
-            # Models of other libraries refuse to predict no rows.
+            # Models of other libraries raise errors for no rows.
             return IndependentLabels(np.empty((0, self.labels.n_labels)), self.labels.names)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else self.labels.names
@@ -187,19 +187,21 @@ class Predictor:
     def distribution(self, X: FeaturesLike) -> LabelsetDistribution:
         """Recalibrated distributions of a batch, with its index."""
         X = as_batch(X)
-        return self.recalibrate(self.ask(self.inputs.read(X)))._with_index(index_of(X))
+        return self.recalibrate(self.predict_raw(self.inputs.read(X)))._with_index(index_of(X))
 
     def predict_own(self, X: FeaturesLike) -> Labelsets:
         """Labelsets of the classifier's own `predict`, (n, L)."""
         checked = self.inputs.read(as_batch(X))
-        return predict_labelsets(self.estimator, checked, self.ask(take_rows(checked, slice(0, 1))))
+        return predict_labelsets(
+            self.estimator, checked, self.predict_raw(take_rows(checked, slice(0, 1)))
+        )
 
     def predict(
         self, X: FeaturesLike, Y_pred: LabelsetsLike = None, *, of_any_system: bool = False
     ) -> Predictions:
-        """Predictions for a batch: by the rule, or those given as `Y_pred`.
+        """Predictions for a batch, by the rule or as passed in `Y_pred`.
 
-        Only a model of another system's predictions takes these, unless `of_any_system`.
+        Raises InputError for `Y_pred` unless the model was fitted with some, or `of_any_system`.
         """
         if Y_pred is not None and not self.rule.takes_predictions and not of_any_system:
             raise InputError(
@@ -210,30 +212,32 @@ class Predictor:
             )
         X = as_batch(X)
         checked = self.inputs.read(X)
-        raw = self.ask(checked)
+        raw = self.predict_raw(checked)
         dist = make_small_dense(self.recalibrate(raw))._with_index(index_of(X))
         if Y_pred is not None:
-            given = self.labels.read(Y_pred, "Y_pred", index_of(Y_pred))
-            decisions: Labelsets | None = dist.align(given, "Y_pred")
+            aligned = self.labels.read(Y_pred, "Y_pred", index_of(Y_pred))
+            decisions: Labelsets | None = dist.align(aligned, "Y_pred")
         else:
-            apart = self.rule.predict_apart(self.estimator, checked, raw)
-            decisions = self.rule.choose(dist, apart)
+            direct = self.rule.predict_direct(self.estimator, checked, raw)
+            decisions = self.rule.choose(dist, direct)
         return Predictions(dist, decisions, self.find_outside(checked))
 
     def is_outside(self, X: FeaturesLike) -> Mask:
-        """Which checked rows are far outside of those of `fit`, (n,)."""
-        found = self.find_outside(X)
-        return np.zeros(count_rows(X), dtype=bool) if found is None else found.astype(bool)
+        """Mask of checked rows that lie far outside the rows of `fit`, (n,)."""
+        columns = self.find_outside(X)
+        return np.zeros(count_rows(X), dtype=bool) if columns is None else columns.astype(bool)
 
     def find_outside(self, X: FeaturesLike) -> NDArray[np.object_] | None:
-        """Columns by which checked rows are far outside of those of `fit`, (n,), None within."""
+        """Columns in which checked rows lie far outside the rows of `fit`, (n,), None within."""
         return None if self.ranges is None else self.ranges.find_outside(X, self.inputs.names)
 
 
 def make_small_dense(dist: LabelsetDistribution) -> LabelsetDistribution:
-    """Chains whose labelsets are few as one array, which every question then shares."""
-    few = dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
-    if not dist._has_engines or not few or len(dist) == 0:
+    """Chains with a small joint as a dense distribution; others unchanged."""
+    is_small = (
+        dist.n_labels <= _limits.CHEAP_DENSE_LABELS and len(dist) << dist.n_labels <= SMALL_JOINT
+    )
+    if not dist._has_engines or not is_small or len(dist) == 0:
         return dist
     dense = DenseDistribution.from_trusted(dist._probabilities(), dist.label_names)
     dense._rules = dist.rules

@@ -1,4 +1,4 @@
-"""`Promises`: what a model is to answer and guarantee, and how that is fitted."""
+"""`Promises`: settings of estimates and guarantees, and their fit to calibration rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from labelsure.model._calibration import Calibrated
 from labelsure.model._fitted import Fitted, fit_accuracy_estimator
 from labelsure.model._model_card import make_card
 
-USUAL_COVERAGE = 0.9
-"""Coverage of `predict_region` where `region` does not say one."""
+DEFAULT_COVERAGE = 0.9
+"""Coverage of `predict_region` for `region=None`."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Promises:
     Parameters
     ----------
     metric, empty
-        Of the accuracy.
+        Metric of the accuracy, and its value for two empty labelsets.
     confidence
-        Level of intervals and guarantees.
+        Confidence level of intervals and guarantees.
     policy
-        To be fitted; None without target and share.
+        Unfitted accept policy; None without target and share.
     region
-        To be cloned and fitted.
+        Unfitted region.
     shows_region
         Whether `assess` shows certain and possible labels.
     """
@@ -49,11 +49,11 @@ class Promises:
 
     @property
     def needs_own_rows(self) -> bool:
-        """Whether the policy needs rows that the accuracy estimator was not fitted to."""
+        """Whether the policy needs rows of its own, new to the accuracy estimator."""
         return self.policy is not None and self.policy.guarantee == "exact"
 
     def fit(self, calibrated: Calibrated, log: Callable[[str], None]) -> Fitted:
-        """Fit accuracy estimator, policy and region to calibration rows."""
+        """Fitted model: accuracy estimator, policy and region on calibration rows."""
         for_estimator, for_policy = calibrated.for_estimator, calibrated.for_policy
         region = self._fit_region(calibrated)
         log(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
@@ -61,20 +61,20 @@ class Promises:
             AccuracyEstimator(self.metric, empty=self.empty),
             self.confidence,
             for_estimator,
-            calibrated.seen,
+            calibrated.training_labelsets,
         )
         if self.policy is not None:
-            realised = for_policy.accuracy(self.metric, self.empty)
+            accuracies = for_policy.accuracy(self.metric, self.empty)
             if for_estimator.clusters is not None:
                 self.policy.max_cluster_size = cluster_size_quantile(for_estimator.clusters)
-            if for_policy is for_estimator:  # estimates by models that were fitted to other rows
+            if for_policy is for_estimator:  # out-of-fold estimates
                 scores = estimator.compare_estimates()[0]
             else:
                 scores = estimator.predict(for_policy)
-            # Rows outside are never accepted, so that what is proved is proved for the others.
+            # Rows outside are never accepted: the guarantee is for the others.
             inside, clusters = ~calibrated.is_outside, for_policy.clusters
             clusters = None if clusters is None else clusters[inside]
-            self.policy.fit(scores[inside], realised[inside], clusters=clusters)
+            self.policy.fit(scores[inside], accuracies[inside], clusters=clusters)
         return Fitted(
             calibrated.predictor,
             estimator,
@@ -88,7 +88,7 @@ class Promises:
         )
 
     def _fit_region(self, calibrated: Calibrated) -> LabelsetRegion | None:
-        """Fit the region; none by default where labelsets are sparse, of which no array fits."""
+        """Fitted region; None without rows of its own, and by default for sparse labelsets."""
         rows = calibrated.for_region
         if rows is None or len(rows) == 0 or (not self.shows_region and rows.dist.sparse_rows):
             return None
@@ -96,14 +96,13 @@ class Promises:
 
 
 def read_region(setting: float | LabelsetRegion | None) -> LabelsetRegion:
-    """Unfitted region of the parameter `region`."""
-    region = USUAL_COVERAGE if setting is None else setting
+    """Unfitted region from the parameter `region`. Raises InputError."""
+    region = DEFAULT_COVERAGE if setting is None else setting
     if isinstance(region, Real) and not isinstance(region, bool):
         region = LabelsetRegion(coverage=float(region))
     if not isinstance(region, LabelsetRegion):
         raise InputError(
             f"`region` must be None, a coverage such as 0.9, or a `LabelsetRegion`, got {region!r}."
         )
-    found: LabelsetRegion = clone(region)
-    found.check_parameters()
-    return found
+    region.check_parameters()
+    return clone(region)

@@ -1,4 +1,4 @@
-"""The rows of `fit`: how they are read, split and handed to the classifier."""
+"""The rows of `fit`: validation, splits and fitting of clones."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class TrainingData:
     Parameters
     ----------
     X
-        n rows, as they came, or as an array where the estimator is one of ours.
+        n rows, unchanged, or as an array for this package's classifiers.
     Y
-        (n, L) their labelsets.
+        (n, L) true labelsets.
     y
-        The same in the form that the estimator is fitted with.
+        True labelsets in the form that the estimator is fitted with.
     labels
-        Names and classes.
+        Names and classes of the labels.
     inputs
         Columns of X.
     params
@@ -97,7 +97,7 @@ class TrainingData:
         groups: ArrayLike | None = None,
         Y_pred: LabelsetsLike = None,
     ) -> TrainingData:
-        """Check what `fit` got and bring it into the order of X. Raises InputError."""
+        """Checked arguments of `fit`, aligned with X. Raises InputError."""
         batch = as_batch(X)
         index = index_of_batch(batch, y)
         params = {
@@ -122,8 +122,8 @@ class TrainingData:
         keeps_names = hasattr(innermost(estimator), "predict_distribution")
         X = inputs.read(X)
         shaped = shape_for_estimator(truth, X, with_names=keeps_names)
-        given = None if Y_pred is None else labels.read_given(Y_pred, batch, truth.labelsets)
-        return cls(X, truth.labelsets, shaped, labels, inputs, params, groups, given)
+        predictions = None if Y_pred is None else labels.read_given(Y_pred, batch, truth.labelsets)
+        return cls(X, truth.labelsets, shaped, labels, inputs, params, groups, predictions)
 
     @property
     def n_samples(self) -> int:
@@ -141,7 +141,7 @@ class TrainingData:
 
 
 def check_inner_model(model: Estimator) -> None:
-    """Refuse classes, objects without `fit`, and models that have scores but no probabilities."""
+    """Raise InputError unless the model has `fit` and, as far as visible, probabilities."""
     if isinstance(model, type):
         raise InputError(
             f"`estimator` must be a model, got the class {model.__name__}. Make one: "
@@ -155,30 +155,30 @@ def check_inner_model(model: Estimator) -> None:
             "`AccuracyAwareClassifier(PrecomputedProbabilities())`."
         )
     inner = innermost(model)
-    if any(hasattr(part, name) for part in (model, inner) for name in _SOURCES):
+    if any(hasattr(part, name) for part in (model, inner) for name in PROBABILITY_METHODS):
         return
     learner = getattr(inner, "estimator", inner)  # of MultiOutputClassifier and the like
-    # Some models have `predict_proba` only once they are fitted; scores alone are a sure sign.
+    # Some models have `predict_proba` only once fitted; those with scores alone never do.
     if hasattr(learner, "decision_function") and not _is_search(model):
         raise without_probabilities(inner, "`estimator`")
 
 
-_SOURCES = ("predict_distribution", "predict_proba")
+PROBABILITY_METHODS = ("predict_distribution", "predict_proba")
 
 
 def _is_search(model: Estimator) -> bool:
-    """Whether a search is to be fitted, which may end in another model than it begins with."""
+    """Whether the model is a search, whose best estimator may differ from its `estimator`."""
     inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return is_search(inner)
 
 
 def is_share(cv: object) -> bool:
-    """Whether `cv` is a share of rows to hold out, and no number of folds."""
+    """Whether `cv` is a share of rows to hold out, not a number of folds."""
     return isinstance(cv, Real) and not isinstance(cv, Integral)
 
 
 def check_cv_setting(cv: CvLike) -> None:
-    """Refuse shares outside of (0, 1) and fewer than two folds."""
+    """Raise InputError for shares outside (0, 1) and for fewer than two folds."""
     if is_share(cv) and not 0 < cv < 1:
         raise InputError(
             f"`cv` as a share of held-out rows must lie between 0 and 1, got {cv!r}. "
@@ -192,7 +192,7 @@ def check_cv_setting(cv: CvLike) -> None:
 
 
 def check_recalibration(setting: RecalibrationLike, constraints: LabelConstraints | None) -> None:
-    """Refuse what is neither "auto", None nor a recalibration, and one beside constraints."""
+    """Raise InputError unless "auto", None or, without constraints, a recalibration."""
     if constraints is not None:
         ConstrainedCalibration(constraints)._check_parameters()
         if isinstance(setting, Recalibration):
@@ -210,7 +210,7 @@ def check_recalibration(setting: RecalibrationLike, constraints: LabelConstraint
 
 
 def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estimator:
-    """Clone that is fitted to some of the rows; a frozen model stays as it is."""
+    """Clone fitted to the rows at some positions; a frozen model unchanged."""
     estimator = clone(estimator)
     if isinstance(estimator, FrozenEstimator):
         return estimator
@@ -218,7 +218,7 @@ def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estima
     if isinstance(estimator, LabelsetClassifier) and not data.params:
         return estimator._fit_checked(X, data.Y[rows], data.labels.names)
     params = {
-        name: take_rows(value, rows) if _is_of_instances(value, data) else value
+        name: take_rows(value, rows) if _is_by_row(value, data) else value
         for name, value in data.params.items()
     }
     if "sample_weight" in params:  # of a pipeline, those of its last step
@@ -228,11 +228,13 @@ def fit_clone(estimator: Estimator, data: TrainingData, rows: Indices) -> Estima
         return estimator.fit(X, take_rows(data.y, rows), **params)
 
 
-def _is_of_instances(value: object, data: TrainingData) -> bool:
+def _is_by_row(value: object, data: TrainingData) -> bool:
     """Whether a parameter of `fit` has one entry for each row."""
     has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
-    is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
-    return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
+    is_mapping_or_text = isinstance(value, str) or (
+        hasattr(value, "keys") and not hasattr(value, "shape")
+    )
+    return has_rows and not is_mapping_or_text and count_rows(value) == count_rows(data.Y)
 
 
 def make_folds(data: TrainingData, cv: object, seed: RandomState) -> Folds:
@@ -271,7 +273,7 @@ def hold_out(
 
 
 def _keep_groups(order: Indices, groups: object) -> Indices:
-    """Rows in an order in which those of a group follow each other."""
+    """Positions with the rows of a group in succession."""
     if groups is None:
         return order
     _, group = np.unique(np.asarray(groups)[order], return_inverse=True)
@@ -280,7 +282,7 @@ def _keep_groups(order: Indices, groups: object) -> Indices:
 
 
 def cut_by_groups(order: Indices, wanted: int, groups: object) -> int:
-    """Number of first rows, the nearest to a wanted number that cuts no group."""
+    """Length of the prefix nearest to `wanted` rows that splits no group."""
     if groups is None:
         return wanted
     group = np.asarray(groups)[order]
@@ -294,11 +296,11 @@ def cut_by_groups(order: Indices, wanted: int, groups: object) -> int:
 
 
 def fold_ends(order: Indices, n_folds: int, groups: object) -> Indices:
-    """Cut rows into folds of about equal size that cut no group; return their ends, from 0 on."""
+    """Ends of about equal folds that split no group, (n_folds + 1,) or fewer, from 0 on."""
     wanted = np.linspace(0, len(order), n_folds + 1).astype(np.intp)
     if groups is None:
         return wanted
     group = np.asarray(groups)[order]
-    possible = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
-    nearest = np.abs(possible[:, np.newaxis] - wanted).argmin(axis=0)
-    return np.unique(possible[nearest])
+    group_ends = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
+    nearest = np.abs(group_ends[:, np.newaxis] - wanted).argmin(axis=0)
+    return np.unique(group_ends[nearest])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import JsonObject
 from labelsure.errors import InputError
-from labelsure.estimation._shift import say_shift
+from labelsure.estimation._shift import describe_shift
 
 if TYPE_CHECKING:
     from labelsure.estimation._batch_estimates import Estimate
@@ -49,7 +49,7 @@ class FileEstimate:
     @property
     def shift(self) -> str:
         """Whether the rows differ from the calibration set, in words."""
-        return "" if self.plain is None else say_shift(self.plain.shift, self.plain.untested)
+        return "" if self.plain is None else describe_shift(self.plain.shift, self.plain.untested)
 
     def to_dict(self) -> JsonObject:
         """Plain values for JSON."""

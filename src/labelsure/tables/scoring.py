@@ -30,7 +30,7 @@ from labelsure._runtime.typing import AnyPath, FeaturesLike, Floats, FrameLike, 
 from labelsure.distributions._instance_table import check_shown
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._batch_summary import ComparedRows
-from labelsure.estimation._shift import say_shift
+from labelsure.estimation._shift import describe_shift
 from labelsure.labelsets.answers import OddAnswers
 from labelsure.labelsets.label_names import show_names
 from labelsure.labelsets.names import check_sep
@@ -1017,7 +1017,7 @@ def score_files(
         len(notes),
         len(kept),
         0 if audited is None else len(audited),
-        say_shift(test, untested),
+        describe_shift(test, untested),
         test is not None and test.found,
     )
     if suffix and not is_piped:
