@@ -55,9 +55,17 @@ def test_values_of_labelsets(value):
         read_rows(Y)
 
 
-@pytest.mark.parametrize("Y", [[["cat", "dog"]], [[None, 1]], [[1j]]])
-def test_types_of_labelsets(Y):
-    with pytest.raises(ls.InputError, match="dtype"):
+@pytest.mark.parametrize(
+    ("Y", "message"),
+    [
+        ([["cat", "dog"]], "got 'cat' in row 0, column 0. Compare texts"),
+        ([[b"cat", b"dog"]], "got b'cat' in row 0, column 0. Compare texts"),
+        ([[None, 1]], "got nan in row 0, column 0. A missing label is not an absent one"),
+        ([[1j]], "dtype"),
+    ],
+)
+def test_types_of_labelsets(Y, message):
+    with pytest.raises(ls.InputError, match=message):
         read_rows(Y)
 
 

@@ -137,7 +137,8 @@ def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     """Error for a value that is neither 0 nor 1, with a fix that suits the value."""
     fix = "Write 1 for a label that is present and 0 for one that is not."
     if isinstance(value, (str, bytes)):
-        value, fix = repr(value), "Compare texts, e.g. `Y == '1'`, or pass lists of label names."
+        value = repr(np.asarray(value).item())  # not as numpy's own type
+        fix = "Compare texts, e.g. `Y == '1'`, or pass lists of label names."
     elif value != value:
         fix = (
             "A missing label is not an absent one: fill it in, or drop that row from everything "
