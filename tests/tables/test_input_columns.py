@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import labelsure as ls
+from labelsure.tables.files import _choose_columns
 from labelsure.tables.inputs import ColumnRole, infer_roles
 from labelsure.tables.values import read_numbers
 
@@ -86,6 +87,32 @@ def test_what_is_said_of_a_column_holds():
         infer_roles(frame, id_column="a", overrides={"a": "number"})
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown column 'z'"):
         infer_roles(frame, overrides={"z": "number"})
+
+
+class CountedName(str):
+    """Column name that counts how often it is hashed or made a text."""
+
+    n_uses = 0
+
+    def __hash__(self):
+        CountedName.n_uses += 1
+        return super().__hash__()
+
+    def __str__(self):
+        CountedName.n_uses += 1
+        return "".join(self)
+
+
+@pytest.mark.parametrize("what", ["roles", "columns"])
+def test_time_is_linear_in_the_number_of_columns(what):
+    names = [CountedName(f"c{j}") for j in range(100)]
+    frame = pd.DataFrame([[0] * len(names)] * 2, columns=pd.Index(names, dtype=object))
+    CountedName.n_uses = 0
+    if what == "roles":
+        infer_roles(frame, label_columns=names)
+    else:
+        assert _choose_columns(names, names) == names
+    assert CountedName.n_uses <= 10 * len(names)
 
 
 TABLE = pd.DataFrame(

@@ -285,7 +285,10 @@ def _reading(where: str, what: str = "readable") -> Iterator[None]:
 
 def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[Any]:
     """Columns to read: those that are wanted and known; all for None."""
-    return list(known) if wanted is None else [name for name in wanted if name in set(known)]
+    if wanted is None:
+        return list(known)
+    names = set(known)
+    return [name for name in wanted if name in names]
 
 
 def unknown_column(name: object, columns: Iterable[object], where: str = "") -> UnknownNameError:
@@ -891,12 +894,12 @@ class ArrowFile:
                 yield pa.Table.from_batches([batch]).select(wanted), len(batch), {}
 
     def _read_groups(self, reader: Any, wanted: list[str]) -> Iterator[Any]:
-        meta, n_bytes = reader.metadata, 0
+        meta, n_bytes, names = reader.metadata, 0, set(wanted)
         if meta.num_row_groups:
             first = meta.row_group(0)
             for place in range(first.num_columns):
                 chunk = first.column(place)
-                if chunk.path_in_schema.partition(".")[0] in set(wanted):
+                if chunk.path_in_schema.partition(".")[0] in names:
                     n_bytes += chunk.total_uncompressed_size
             # A few bytes of Parquet can stand for any number of equal values.
             bytes_of_row = max(8 * len(wanted), n_bytes / max(1, first.num_rows))
@@ -1151,7 +1154,8 @@ def _files_of(path: AnyPath) -> list[TableFile]:
         )
     tables = [name for name in names if storage.suffix_of(Path(name)) in KINDS]
     if tables and len(tables) < len(names):
-        others = ", ".join(storage.show_name(name) for name in names if name not in set(tables))
+        chosen = set(tables)
+        others = ", ".join(storage.show_name(name) for name in names if name not in chosen)
         warn(f"Files that are no tables were left out: {others}.", UserWarning)
         names = tables
     for name in names:  # the suffix first: it says more than that there is no such file

@@ -187,7 +187,8 @@ def infer_roles(
                 f"A column must have one role, {name!r} is given as {role_of[name]} and as {role}. "
                 "Leave one out."
             )
-    unknown = next((name for name in role_of if name not in set(map(str, frame.columns))), None)
+    names = set(map(str, frame.columns))
+    unknown = next((name for name in role_of if name not in names), None)
     if unknown is not None:
         raise unknown_column(unknown, frame.columns)
     return [
