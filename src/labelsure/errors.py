@@ -182,11 +182,11 @@ def unknown_name(
     noun: str, name: object, registered: Iterable[str], where: str = ""
 ) -> UnknownNameError:
     """Error for a name that is not registered, with the most similar registered one."""
-    spelled = {k.lower(): k for k in registered}
-    near = get_close_matches(str(name).lower(), spelled, n=1)
-    hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
-    shown = list(spelled.values())[:MAX_NAMES_LISTED]
-    more = f" and {len(spelled) - len(shown)} more" if len(spelled) > len(shown) else ""
+    name_of = {k.lower(): k for k in registered}
+    near = get_close_matches(str(name).lower(), name_of, n=1)
+    hint = f" Did you mean {name_of[near[0]]!r}?" if near else ""
+    shown = list(name_of.values())[:MAX_NAMES_LISTED]
+    more = f" and {len(name_of) - len(shown)} more" if len(name_of) > len(shown) else ""
     place = f" of {where}" if where else ""
     return UnknownNameError(
         f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(shown)}{more}."

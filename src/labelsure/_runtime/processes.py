@@ -335,8 +335,8 @@ def _result(future: Any, address: str) -> Any:
 def _check_address(address: str) -> None:
     """Raise InputError unless the form is tcp://HOST:PORT: others fail in threads of Dask."""
     try:
-        parts = urlsplit(address)
-        is_address = parts.scheme in PROTOCOLS and parts.hostname and parts.port
+        url = urlsplit(address)
+        is_address = url.scheme in PROTOCOLS and url.hostname and url.port
     except ValueError:  # a port that is no number
         is_address = False
     if not is_address:

@@ -356,17 +356,17 @@ def shares(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Call
     """Decorator that adds the options of groups to a command, which are in `context.params`."""
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
-        own = [*signature(command, eval_str=True).parameters.values()]
-        shared = [
+        own_options = [*signature(command, eval_str=True).parameters.values()]
+        shared_options = [
             one for group in groups for one in signature(group, eval_str=True).parameters.values()
         ]
 
         @wraps(command)
         def run(**options: Any) -> None:
-            command(**{one.name: options[one.name] for one in own})
+            command(**{one.name: options[one.name] for one in own_options})
 
-        run.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        run.__signature__ = Signature([*own_options, *shared_options])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in (*own_options, *shared_options)}
         return run
 
     return add

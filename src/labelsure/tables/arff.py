@@ -377,7 +377,7 @@ def _read_tokens(attributes: list[Attribute], is_sparse: bool) -> None:
 
 
 def _read_numbers(tokens: list[str]) -> tuple[Floats, Mask]:
-    """Numbers, and a mask of tokens that are none or not finite."""
+    """(n,) numbers, NaN for "?", and a mask of tokens that are no finite number."""
     if _DIGITS.fullmatch("\n".join(tokens)):  # the usual case, many times as quick
         with suppress(ValueError):
             numbers = np.array([*map(float, tokens)], dtype=np.float64)

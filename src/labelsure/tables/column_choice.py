@@ -74,7 +74,8 @@ def choose_labels(
             f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
         )
     patterns = split_names(choice, names)
-    duplicate = next((pattern for pattern in patterns if patterns.count(pattern) > 1), None)
+    repeats = len({*map(str, patterns)}) < len(patterns)  # counting takes quadratic time
+    duplicate = next((p for p in patterns if repeats and patterns.count(p) > 1), None)
     if duplicate is not None or not patterns:
         got = f"{duplicate!r} is there twice. Leave one out" if patterns else f"got {choice!r}"
         raise InputError(f"`labels` must name at least one {what} and each once, {got}.")

@@ -369,7 +369,7 @@ def read_sparse_text(content: bytes, where: str) -> Dataset:
     lines = io.BytesIO(content.removeprefix(b"\xef\xbb\xbf"))
     n_rows, n_features, n_labels = _read_header(lines.readline(), where)
     try:
-        X, listed = load_svmlight_file(
+        X, label_lists = load_svmlight_file(
             lines, n_features=n_features, multilabel=True, zero_based=True
         )
     except (ValueError, OverflowError) as error:
@@ -383,14 +383,14 @@ def read_sparse_text(content: bytes, where: str) -> Dataset:
             "rows do not count. Drop blank rows and correct the first line, or fetch a file that "
             "was cut off again."
         )
-    labels = np.array([label for row in listed for label in row], dtype=np.float64)
+    labels = np.array([label for row in label_lists for label in row], dtype=np.float64)
     is_known = (labels >= 0) & (labels < n_labels) & (labels == np.floor(labels))
     if not is_known.all():
         raise DataError(
             f"{where} must list labels from 0 to {n_labels - 1}, as its first line says, got "
             f"{labels[~is_known][0]:g}. Correct the first line, or fix or drop that row."
         )
-    ends = np.cumsum([0, *map(len, listed)])
+    ends = np.cumsum([0, *map(len, label_lists)])
     Y = sparse.csr_array(
         (np.ones(len(labels), dtype=np.int8), labels.astype(np.int64), ends),
         shape=(n_rows, n_labels),
@@ -676,7 +676,7 @@ def load_simulated() -> Dataset:
 
 
 def _chain_conditionals(logits: Floats, dependence: float) -> Floats:
-    """P(y_j = 1 | x, y_{j-1}) for both values of the label before, (n, L, 2)."""
+    """P(y_j = 1 | x, y_{j-1}) for y_{j-1} = 0 and 1, (n, L, 2)."""
     coupling = np.full(logits.shape[1], dependence)
     coupling[0] = 0.0  # the first label has none before it
     return np.asarray(expit(np.stack([logits - coupling, logits + coupling], axis=2)))
@@ -774,7 +774,7 @@ def make_labelsets(
 
 
 def _find_logit_shift(logits: Floats, dependence: float, cardinality: float) -> float:
-    """Shift of all logits at which the expected cardinality is `cardinality`, by bisection."""
+    """Shift of all logits at which the expected number of labels is `cardinality`, by Brent."""
     from scipy.optimize import brentq  # slow to import, and only needed here
 
     def excess(shift: float) -> float:

@@ -199,7 +199,7 @@ class FileSums:
 
 
 def find_estimator(model: AccuracyAwareClassifier, metric: str | None) -> AccuracyEstimator:
-    """Accuracy estimator of a metric; for averages over labels that of the model's own."""
+    """Accuracy estimator of a metric; of the model's metric for averages over labels."""
     return model.fitted_.estimator_for(None if metric in LABEL_METRICS else metric)
 
 

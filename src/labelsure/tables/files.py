@@ -99,7 +99,7 @@ NO_SEP = '"\r\n\0'
 
 @dataclass(frozen=True)
 class TextFormat:
-    """Format of text files, as far as it is given.
+    """Field separator and encoding of text files.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ Partitions = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of a table, and how its rows are named.
+    """One file of a table, with its name in outputs and its text format.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class TableFile:
 
     @property
     def name(self) -> str:
-        """The last part of its path, as messages about the file name it."""
+        """Last part of the path in quotes, for messages."""
         return storage.show_name(self.path)
 
     @property
@@ -191,7 +191,7 @@ share one file, and a killed run loses little."""
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of one file, as the stream found them; the process that reads them parses.
+    """Consecutive rows of one file, unparsed: `read` parses them, in a worker process.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class Chunk:
 
     @property
     def where(self) -> str:
-        """The file, as messages about rows name it."""
+        """Source of the file in quotes, for messages about rows."""
         return repr(self.file.source)
 
     def read(self) -> tuple[pd.DataFrame, dict[int, str]]:
@@ -257,9 +257,9 @@ class FileKind(Protocol):
         """Yield the rows of a file from the first to the last."""
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Wanted columns that the file has, whatever their index.
+        """Wanted columns that the file has, with any index, and reasons of bad rows.
 
-        Rows that cannot be read are left out; their reasons are by position in the content.
+        Bad rows are left out; their reasons are by position in the content.
         """
 
 
@@ -283,11 +283,11 @@ def _reading(where: str, what: str = "readable") -> Iterator[None]:
         ) from error
 
 
-def _choose_columns(wanted: Sequence[str] | None, known: Sequence[Any]) -> list[Any]:
-    """Columns to read: those that are wanted and known; all for None."""
+def _choose_columns(wanted: Sequence[str] | None, existing: Sequence[Any]) -> list[Any]:
+    """Those of the wanted columns that exist, in their order; all for None."""
     if wanted is None:
-        return list(known)
-    names = set(known)
+        return list(existing)
+    names = set(existing)
     return [name for name in wanted if name in names]
 
 
@@ -574,9 +574,9 @@ class CsvFile:
                     begin, end = end, int(numbers[-1]) + 1 if len(numbers) else end
                     at = int(np.searchsorted(numbers, first_row))
                     begin = max(begin, first_row)
-                    own = {row: why for row, why in bad.items() if begin <= row < end}
+                    reasons = {row: why for row, why in bad.items() if begin <= row < end}
                     table = pa.Table.from_batches([batch]).slice(at)
-                    pending = [(table, end - begin, own)] if end > begin else []
+                    pending = [(table, end - begin, reasons)] if end > begin else []
         if not is_closed:
             raise _open_quotes(file, max([end - 1, *bad]))
         trailing_bad = {row: why for row, why in sorted(bad.items()) if row >= max(end, first_row)}
@@ -585,7 +585,7 @@ class CsvFile:
         yield from pending
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Wanted columns."""
+        """Wanted columns, and reasons of rows that are not UTF-8."""
         import pandas as pd
 
         wanted = _choose_columns(chunk.columns, self.header(chunk.file)[0])
@@ -635,9 +635,9 @@ def _split(piece: Piece, first_row: int) -> Iterator[Piece]:
     at = 0
     for start in range(first_row, first_row + n_rows, CHUNK_ROWS):
         end = min(start + CHUNK_ROWS, first_row + n_rows)
-        own = {row: why for row, why in bad.items() if start <= row < end}
-        n_good = end - start - len(own)
-        yield (None if table is None else table.slice(at, n_good)), end - start, own
+        reasons = {row: why for row, why in bad.items() if start <= row < end}
+        n_good = end - start - len(reasons)
+        yield (None if table is None else table.slice(at, n_good)), end - start, reasons
         at += n_good
 
 
@@ -645,7 +645,7 @@ def _join(pieces: Sequence[Piece]) -> Piece:
     import pyarrow as pa
 
     tables = [table for table, _, _ in pieces if table is not None]
-    bad = {row: why for _, _, own in pieces for row, why in own.items()}
+    bad = {row: why for _, _, reasons in pieces for row, why in reasons.items()}
     return pa.concat_tables(tables) if tables else None, sum(n for _, n, _ in pieces), bad
 
 
@@ -790,7 +790,7 @@ class ArrayFile:
 
 
 def _load_array(file: TableFile, state: tuple[object, ...]) -> Any:
-    """Array that stays on disk while some of its rows are read."""
+    """Numeric array with 1 to 3 axes, memory-mapped if the file is local."""
     with (
         storage.open_file(file.path) as stream,
         _reading(file.name, "an array that `numpy.save` wrote"),
@@ -812,9 +812,9 @@ def _load_sparse(file: TableFile, state: tuple[object, ...]) -> Any:
     """CSR matrix in canonical format."""
     wanted = "a sparse matrix that `scipy.sparse.save_npz` wrote"
     with storage.open_file(file.path) as stream, _reading(file.name, wanted):
-        with zipfile.ZipFile(stream) as parts, np.load(stream, allow_pickle=False) as arrays:
+        with zipfile.ZipFile(stream) as archive, np.load(stream, allow_pickle=False) as arrays:
             n_rows, n_columns = (int(size) for size in arrays["shape"])
-            n_bytes = sum(part.file_size for part in parts.infolist()) + 8 * n_rows
+            n_bytes = sum(part.file_size for part in archive.infolist()) + 8 * n_rows
         what = f"The numbers of {file.name}, which are read as a whole,"
         _limits.check_size(n_bytes, what, "Save its rows in several files.")
         check_column_count(n_columns, file.name, _limits.MAX_LISTED_COLUMNS)
@@ -860,7 +860,7 @@ class ArrowFile:
 
     @contextmanager
     def open(self, file: TableFile) -> Iterator[tuple[pa.Schema, Any]]:
-        """Yield the schema without an index that has no name, and Arrow's reader."""
+        """Yield the schema, without the unnamed index of pandas, and Arrow's reader."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -878,7 +878,7 @@ class ArrowFile:
             yield pa.schema(columns, schema.metadata), reader
 
     def stream(self, file: TableFile, columns: Sequence[str] | None) -> Iterator[Piece]:
-        """Yield the wanted columns, whatever the row groups are."""
+        """Yield the wanted columns, some rows of a row group or record batch at a time."""
         import pyarrow as pa
 
         with self.open(file) as (schema, reader):
@@ -914,13 +914,13 @@ class ArrowFile:
             yield from (batch.slice(at, most) for at in range(0, len(batch), most))
 
     def parse(self, chunk: Chunk) -> tuple[pd.DataFrame, dict[int, str]]:
-        """Wanted columns."""
+        """Wanted columns, and reasons of rows that are not UTF-8."""
         table, reasons = decode_table(chunk.content)
         return arrow_to_frame(table, chunk.where), reasons
 
 
 def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
-    """Frame whose types do not depend on the values in these rows."""
+    """DataFrame whose types follow from the schema, not from the values."""
     import pandas as pd
     import pyarrow as pa
 
@@ -1144,8 +1144,8 @@ def _files_of(path: AnyPath) -> list[TableFile]:
         options = mark + options
     else:
         root = str(storage.expand_path(path))
-    parts = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
-    base = parts[0].rpartition("/")[0] if len(parts) > 1 else root
+    segments = re.split(r"[*[]" if is_remote else r"[*?[]", root, maxsplit=1)
+    base = segments[0].rpartition("/")[0] if len(segments) > 1 else root
     names = _list_remote(root, base, options) if is_remote else _list_local(Path(root))
     if not names:
         raise DataError(
@@ -1191,16 +1191,16 @@ def _list_local(path: Path) -> list[str]:
 
     for folder, folders, entries in os.walk(path, onerror=refuse):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        own = [Path(folder, name) for name in sorted(entries) if name[0] not in "._"]
+        paths = [Path(folder, name) for name in sorted(entries) if name[0] not in "._"]
         links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
-        odd = next((entry for entry in (*links, *own) if not entry.is_file()), None)
+        odd = next((entry for entry in (*links, *paths) if not entry.is_file()), None)
         if odd is not None:
             raise DataError(
                 f"The folder {str(path)!r} must hold files and folders only, {odd.name!r} is a "
                 "link to a folder, a broken link or a pipe. Remove it, or name the folders that "
                 "have the files."
             )
-        files += own
+        files += paths
     return [str(file) for file in files]
 
 
@@ -1254,13 +1254,13 @@ def _partitions_of(file: str, root: str) -> Partitions:
 
 def _list_types(file: TableFile) -> dict[str, str]:
     """Types of a file's columns by name, its partitions among them."""
-    own = file.kind.columns(file)
-    types = own if isinstance(own, dict) else {"the number of columns": str(own)}
+    columns = file.kind.columns(file)
+    types = columns if isinstance(columns, dict) else {"the number of columns": str(columns)}
     return {**types, **{name: "the name of a folder" for name, _ in file.partitions}}
 
 
 def _check_same_columns(first: TableFile, file: TableFile, columns: Sequence[str] | None) -> None:
-    """Refuse files that are no parts of one table; their columns may be in another order."""
+    """Raise DataError unless two files have the same columns, in any order."""
     expected, found = map(_list_types, (first, file))
     names = {**expected, **found} if columns is None else columns
     for name in names:

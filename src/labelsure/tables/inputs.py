@@ -91,10 +91,10 @@ def check_frame(X: FeaturesLike, where: str) -> pd.DataFrame:
     return frame
 
 
-def refuse_missing_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
+def refuse_missing_columns(required: Iterable[str], existing: Sequence[str], where: str) -> None:
     """Raise InputError for a table without some of the columns that a model needs."""
-    has = set(known)
-    missing = [name for name in wanted if name not in has]
+    has = set(existing)
+    missing = [name for name in required if name not in has]
     if missing:
         raise InputError(
             f"The columns of {where} must include those that the model was fitted to, in any "
@@ -486,15 +486,15 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             max_categories=MAX_CATEGORIES,
             sparse_output=bool(self._names_of(TEXT)),
         )
-        parts: list[tuple[str, Any, Any]] = [
+        transformers: list[tuple[str, Any, Any]] = [
             ("numbers", StandardScaler(), self._names_of(NUMBER)),
             ("categories", encoder, self._names_of(CATEGORY)),
         ]
         for place, name in enumerate(self._names_of(TEXT)):
             words = TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True)
-            parts.append((f"text{place}", words, name))
+            transformers.append((f"text{place}", words, name))
         return ColumnTransformer(
-            [part for part in parts if part[2]],
+            [transformer for transformer in transformers if transformer[2]],
             sparse_threshold=1.0 if self._names_of(TEXT) else 0.0,
             verbose_feature_names_out=False,
         )
@@ -783,15 +783,15 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             cells = pd.Series([rows for rows, _ in votes], frame.index, dtype=object)
             return pd.DataFrame({VOTES: cells})
         scores = self._read_scores(frame, reasons, where)
-        listed = coo_array(scores)
-        values = listed.data
+        entries = coo_array(scores)
+        values = entries.data
         is_bad = ~np.isfinite(values) | ((not self.logits) & ((values < 0) | (values > 1)))
         for at in np.flatnonzero(is_bad).tolist():
-            (label,) = show_names(self.label_names_, listed.col[[at]])
+            (label,) = show_names(self.label_names_, entries.col[[at]])
             must = "lie in [0, 1]" if np.isfinite(values[at]) else "be a finite number"
             reason = f"the score of {label!r} must {must}, got {values[at]:g}"
             hint = "; logits are read with `kind`" if np.isfinite(values[at]) else ""
-            reasons.setdefault(frame.index[listed.row[at]], reason + hint)
+            reasons.setdefault(frame.index[entries.row[at]], reason + hint)
         raise_bad_rows(dict(sorted(reasons.items())), where)
         if self.is_sparse:
             return pd.DataFrame({LISTED_SCORES: list_rows(scores).set_axis(frame.index)})
@@ -828,11 +828,11 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         names = self._shown_names
         columns = {name: j for j, name in enumerate(names)}
 
-        def read(*parts: Any) -> Any:
+        def read(*values: Any) -> Any:
             pairs = (
-                pair_lists(*parts)
+                pair_lists(*values)
                 if self.layout == LISTS
-                else _pairs_of(parts[0], () if self.sparse else names)
+                else _pairs_of(values[0], () if self.sparse else names)
             )
             return _place_scores(pairs, columns) if self.sparse else scores_by_name(pairs, names)
 
@@ -851,11 +851,11 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     ) -> list[Any]:
         """Value of each row; None and a reason where its cells cannot be read."""
         values: list[Any] = []
-        for row, *parts in zip(
+        for row, *cells in zip(
             frame.index, *(frame[column] for column in self.columns_read), strict=True
         ):
             try:
-                values.append(read(*parts))
+                values.append(read(*cells))
             except ValueError as error:
                 values.append(None)
                 reasons[row] = str(error)
