@@ -205,6 +205,19 @@ def test_written_values_come_back(tmp_path_factory, cells, rows, line_end, block
     assert found == cells
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("cell", ["\r\n", "a\r\nb", "\r", "\n", "\r\r\n\n"])
+def test_line_ends_in_cells_survive_blocks_of_every_size(tmp_path, cell, line_end):
+    cells = [("x" * (row % 7) + cell, "y") for row in range(10)]
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame(cells, columns=["x", "y"], dtype=str)
+    path.write_bytes(frame.to_csv(index=False, quoting=1, lineterminator=line_end).encode())
+    for size in range(1, 60):
+        with mock.patch.multiple(files, BLOCK_BYTES=size, FEWEST_BYTES=size):
+            found = pd.concat(frames_of(path))
+        assert [tuple(row) for row in found.to_numpy()] == cells
+
+
 def test_values_of_csv_are_text_in_every_unit(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,x\n,NA\n007,\n1.5,null\n")

@@ -348,6 +348,30 @@ LINE = "line {line} "
 """Start of reasons in text files, a placeholder that `name_lines` fills in."""
 
 
+class ArrowStream:
+    """Text stream for Arrow, none of whose blocks ends within a line end of two characters.
+
+    Arrow drops a line feed at the start of a block if the block before it ends with a carriage
+    return, also between quotes.
+    """
+
+    closed = False  # which Arrow asks for
+
+    def __init__(self, stream: TextStream) -> None:
+        self._stream, self._next = stream, b""
+
+    def read(self, n_bytes: int) -> bytes:
+        """The next bytes, and one more where they end between the two characters."""
+        block = self._next + self._stream.read(n_bytes - len(self._next))
+        self._next = self._stream.read(1) if block.endswith(b"\r") else b""
+        if self._next == b"\n":
+            block, self._next = block + self._next, b""
+        return block
+
+    def close(self) -> None:
+        """Leave the text stream open."""
+
+
 class TextStream:
     """A text file as UTF-8, decompressed and without a byte order mark.
 
@@ -358,8 +382,6 @@ class TextStream:
     end
         Bytes to append.
     """
-
-    closed = False  # which Arrow asks for
 
     def __init__(self, file: TableFile, end: bytes = b"") -> None:
         self._file, self._end = storage.UnpackedFile(file.path), end
@@ -546,7 +568,7 @@ class CsvFile:
             stream.read(n_skipped)
             with closing(
                 arrow_csv.open_csv(
-                    pa.PythonFile(stream, "r"),
+                    pa.PythonFile(ArrowStream(stream), "r"),
                     read_options=arrow_csv.ReadOptions(
                         column_names=list(names), use_threads=False, block_size=n_bytes
                     ),
