@@ -37,7 +37,7 @@ def named(row):
     return [name for name, is_set in zip(NAMES, row, strict=True) if is_set]
 
 
-def make_model(target=0.75, n=800, names=NAMES, **settings):
+def make_model(target=0.75, n=1000, names=NAMES, **settings):
     P, Y = draw(n, 0, names)
     fitted = FrozenEstimator(ls.PrecomputedProbabilities().fit(P, Y))
     settings = {"metric": "jaccard", "target": target, "random_state": 0, **settings}
