@@ -164,7 +164,7 @@ class RidgeModel:
 
 @dataclass(frozen=True)
 class LabelsetFrequencies:
-    """Distinct labelsets of some rows, and the number of rows with each.
+    """Distinct labelsets of a data set, and the number of rows with each.
 
     Parameters
     ----------

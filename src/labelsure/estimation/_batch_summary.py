@@ -132,7 +132,7 @@ class RowEstimates:
     by_label: bool
 
     def sums(self, rows: Mask | None = None) -> BatchSums:
-        """Sums over the estimates of some rows; None for all."""
+        """Sums over the estimates of a mask of rows; None for all."""
         accuracy, features = self.accuracy, self.features
         if rows is not None:
             accuracy, features = accuracy[rows], features[rows]

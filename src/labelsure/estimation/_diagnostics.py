@@ -243,7 +243,7 @@ CHOSEN_P = 0.001  # below which labelled rows are no random draw: one false warn
 
 
 def rank_excess(estimated: Floats, rows: Indices) -> tuple[float, float]:
-    """Wilcoxon's rank sum / N of some rows, minus its expectation, and its variance.
+    """Wilcoxon's rank sum / N of the rows at given positions, centred, and its variance.
 
     Exact moments of the permutation distribution of n of N rows, ties included (mid-ranks).
     """

@@ -62,7 +62,7 @@ def sample_rows(n_rows: int, seed: int | None = 0) -> Indices:
 
 @dataclass(frozen=True)
 class ShiftTest:
-    """Whether a batch differs from a reference, by how much, and in what.
+    """Result of a shift test: size, significance and columns of the difference.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class ShiftTest:
 
     @property
     def has_little_power(self) -> bool:
-        """Whether most shifts that matter would not be found with as many rows."""
+        """Whether the test has less than half power for shifts that matter at these sizes."""
         return 1 / self.n_reference + 1 / self.n_batch > 1 / MIN_POWERFUL
 
     @property
@@ -213,7 +213,7 @@ def _permutation_test(reference: Floats, batch: Floats, seed: int) -> tuple[floa
 
 
 def compare_means(reference: pd.DataFrame, batch: pd.DataFrame) -> tuple[float, list[str]]:
-    """P-value of "all means are equal", and the columns, those that moved most first.
+    """P-value of "all means are equal", and the columns by descending z-score.
 
     The test is that of the column with the largest z-score, times the number of columns, by a bound
     on the permutation distribution of its mean: valid at any level, however small.

@@ -314,7 +314,7 @@ class MonitoredChunk:
 
 @dataclass(frozen=True, repr=False)
 class MonitorResult:
-    """Result of `monitor`: what was found in each chunk.
+    """Result of `monitor`: estimates, p-values and alarms of each chunk.
 
     Parameters
     ----------

@@ -225,9 +225,9 @@ class ScoreTable:
             expected = [summary.expected[metric.name] for metric in metrics]
         else:
             first_guesses = dist._expected(metrics, as_guesses(decisions), 0.0)
-            expected = [one.of_first_guess() for one in first_guesses]
-        for metric, one in zip(metrics, expected, strict=True):
-            columns[f"expected_{metric.name}"] = one.value
+            expected = [expectation.of_first_guess() for expectation in first_guesses]
+        for metric, expectation in zip(metrics, expected, strict=True):
+            columns[f"expected_{metric.name}"] = expectation.value
         return cls._make(
             columns,
             len(dist),
@@ -344,7 +344,7 @@ class ScoreTable:
         )
 
     def __getitem__(self, rows: RowsLike) -> Self:
-        """Table of some rows, for tables of at most one distribution."""
+        """Selected rows, of a table of at most one distribution."""
         new = copy(self)
         new._columns = {name: values[rows] for name, values in self._columns.items()}
         new._n_rows = len(np.arange(len(self))[rows])
@@ -434,7 +434,7 @@ class ScoreTable:
 
     @property
     def knows_labels(self) -> bool:
-        """Whether the probability and the truth of each label are known: not of sparse labels."""
+        """Whether the table has marginals and truth of each label; never of sparse labels."""
         return self.truth is not None and not self._dists[0].sparse_rows
 
     @property

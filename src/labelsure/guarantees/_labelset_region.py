@@ -148,8 +148,8 @@ class ListedLabelsets:
     def of(self, row: int) -> tuple[Labelsets, Floats]:
         """Labelsets of one row, (k, L), and their probabilities, (k,)."""
         starts = self.labelsets.starts
-        own = slice(starts[row], starts[row + 1])
-        return self.labelsets.rows[own], self.labelsets.weights[own]
+        block = slice(starts[row], starts[row + 1])
+        return self.labelsets.rows[block], self.labelsets.weights[block]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -177,7 +177,7 @@ class ScoredRows:
         return self._p_value(self.scores >= threshold, target, error)
 
     def bound(self, rows: Mask, error: float) -> float:
-        """Lower confidence bound of the mean accuracy of some rows, a multiple of 0.001."""
+        """Lower confidence bound of the mean accuracy of a mask of rows, a multiple of 0.001."""
         if self.clusters is None:
             return self.test.lower_bound(self.accuracies[rows], error)
         targets = np.arange(1, N_TARGETS) / N_TARGETS

@@ -195,7 +195,7 @@ class Calibration(ABC):
         return Predictor(fitted, inputs, labels, self.rule)
 
     def _add_ranges(self, predictor: Predictor, data: TrainingData, rows: Indices) -> Predictor:
-        """Predictor with input ranges of some rows; unchanged without `check_inputs`."""
+        """Predictor with input ranges of `rows`; unchanged without `check_inputs`."""
         if not self.check_inputs:
             return predictor
         ranges = InputRanges.fit(data.X, rows, predictor.estimator, self.random_state)

@@ -71,7 +71,7 @@ class Fitted:
 
     @property
     def label_names(self) -> LabelNames:
-        """Names of the labels, None where they have none."""
+        """Names of the labels; None without names."""
         return self.predictor.labels.names
 
     @property

@@ -86,8 +86,12 @@ class FittedAttributes(LabelsetPredictor):
     @property
     def summary_(self) -> str:
         """What the policy accepts, whether that is guaranteed, and which predictions are judged."""
-        parts = (self.card_.summary, f"Accuracy is that of {self.judged_}.", self.card_.comparison)
-        return " ".join(filter(None, parts))
+        sentences = (
+            self.card_.summary,
+            f"Accuracy is that of {self.judged_}.",
+            self.card_.comparison,
+        )
+        return " ".join(filter(None, sentences))
 
     @property
     def classes_(self) -> Classes:  # type: ignore[override]
@@ -96,7 +100,7 @@ class FittedAttributes(LabelsetPredictor):
 
     @property
     def label_names_(self) -> LabelNames:  # type: ignore[override]
-        """Names of the labels; None where they have none."""
+        """Names of the labels; None without names."""
         return self.fitted_.label_names
 
     @property

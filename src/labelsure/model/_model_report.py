@@ -288,9 +288,11 @@ class PageRows:
             return (sums[first] / np.maximum(n, 1)).round(4).tolist()
 
         stops = {}
-        for stop, found in zip(self.stops, estimates, strict=True):
+        for stop, estimate in zip(self.stops, estimates, strict=True):
             position = int(np.searchsorted(thresholds, stop["threshold"]))
-            interval = None if found is None else [round(found.low, 3), round(found.high, 3)]
+            interval = (
+                None if estimate is None else [round(estimate.low, 3), round(estimate.high, 3)]
+            )
             holds = _describe_bound(self.model, noun, stop, is_shifted)
             stops[position] = {"holds": holds, "interval": interval, "own": stop["own"]}
         own = [position for position, stop in stops.items() if stop["own"]]
@@ -375,8 +377,8 @@ class PageRows:
         names = self.model.label_names
         missed, added = (show_names(names, part[order]) for part in pairs.coords)
         return [
-            {"missed": one, "added": other, "n": int(n)}
-            for one, other, n in zip(missed, added, pairs.data[order], strict=True)
+            {"missed": missed_name, "added": added_name, "n": int(n)}
+            for missed_name, added_name, n in zip(missed, added, pairs.data[order], strict=True)
         ]
 
 
@@ -605,7 +607,7 @@ def make_model_report(
     note: str = "",
     scored: pd.DataFrame | None = None,
 ) -> Page:
-    """Page of a fitted model and of its predictions for some rows.
+    """HTML page of a fitted model and of its predictions for batches of rows.
 
     With `scored`, the estimates and predicted names of all rows, `batches` are a random sample.
     """

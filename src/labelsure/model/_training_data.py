@@ -131,12 +131,12 @@ class TrainingData:
         return int(self.Y.shape[0])
 
     def weights(self, rows: Indices) -> Floats | None:
-        """Sample weights of some rows, None without any."""
+        """Sample weights of the rows at some positions; None without weights."""
         weights = self.params.get("sample_weight")
         return None if weights is None else np.asarray(weights)[rows]
 
     def clusters(self, rows: Indices) -> Indices | None:
-        """Numbers of the groups of some rows, None without groups."""
+        """Cluster numbers of the rows at some positions; None without groups."""
         return None if self.groups is None else number_clusters(read_groups(self.groups))[rows]
 
 
