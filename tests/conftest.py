@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import time
 
 # Before numpy is loaded: two workers on two cores, each with two threads that wait for each other
@@ -31,6 +32,10 @@ settings.register_profile("indices", settings.get_profile("repeatable"), max_exa
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "indices" if JIT_IS_OFF else "repeatable")
 )
+
+# A shell starts what it runs in the background with interrupts ignored, and commands inherit that:
+# the tests of interrupts would see none.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What commands print must not depend on whether kernels happen to be compiled already.
 os.environ["LABELSURE_QUIET"] = "1"
