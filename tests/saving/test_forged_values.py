@@ -80,13 +80,15 @@ GENUINE = {
     "hashed records": (make_pipeline(FeatureHasher(16), ls.BinaryRelevance()), RECORDS),
     "forest": (RandomForestClassifier(2, max_depth=2, random_state=0), sf.X),
     "bag": (BaggingClassifier(DecisionTreeClassifier(), 2, max_features=2, random_state=0), sf.X),
+    "precomputed": (ls.PrecomputedProbabilities(label_names=list("abc")), sf.P),
+    "precomputed joint": (ls.PrecomputedProbabilities("joint"), np.full((len(sf.X), 8), 0.125)),
 }
 
 
 @cache
 def fit(kind):
     learner, X = GENUINE[kind]
-    if isinstance(learner, ls.ProbabilisticClassifierChain):
+    if isinstance(learner, (ls.ProbabilisticClassifierChain, ls.PrecomputedProbabilities)):
         return learner.fit(X, sf.Y), X
     if isinstance(X, (list, type(sf.TABLE))):
         return ls.RecalibratedClassifier(learner, cv=2, random_state=0).fit(X, sf.Y), X
@@ -230,6 +232,22 @@ FORGED = [
         "bag",
         {"estimators_features_": lambda columns, _: [some[:1].copy() for some in columns]},
         "more features than its ensemble",
+    ),
+    *(
+        (kind, {"n_classes_": n}, "another number of classes than it lists")
+        for kind in ("forest", "bag")
+        for n in (10**9, 1, [2, 2])
+    ),
+    *(
+        (kind, changes, "precomputed probabilities do not have the labels")
+        for kind in ("precomputed", "precomputed joint")
+        for changes in (
+            {"n_labels_": 2},
+            {"n_features_in_": 10**9},
+            {"n_features_in_": 0},
+            {"label_names_": tuple(f"y{j}" for j in range(40))},
+            {"column_names_": tuple(f"y{j}" for j in range(40))},
+        )
     ),
 ]
 

@@ -251,6 +251,20 @@ def _check_chain(chain: Any) -> None:
         )
 
 
+def _check_precomputed(model: Any) -> None:
+    """Numbers of labels and columns, of which a joint distribution has two to their power."""
+    if "n_labels_" not in vars(model):
+        return  # not fitted
+    n_labels, n_columns = model.n_labels_, model.n_features_in_
+    names = [some for some in (model.label_names_, model.column_names_) if some is not None]
+    _require(
+        n_columns > 0
+        and n_labels == (math.log2(n_columns) if model.kind == "joint" else n_columns)
+        and all(len(some) == n_labels for some in names),
+        "precomputed probabilities do not have the labels that they state",
+    )
+
+
 def _check_tree(estimator: Any, tree: Any) -> None:
     """Check the indices of a decision tree, which scikit-learn follows unchecked."""
     _require(
@@ -274,6 +288,13 @@ def _check_tree(estimator: Any, tree: Any) -> None:
 def _check_ensemble(ensemble: Any) -> None:
     """Check the trees of an ensemble, which read rows that only the ensemble has checked."""
     members = vars(ensemble).get("estimators_", ())
+    if "n_classes_" in vars(ensemble):
+        classes = ensemble.classes_
+        sizes = [len(some) for some in classes] if isinstance(classes, list) else len(classes)
+        _require(
+            np.array_equal(ensemble.n_classes_, sizes),
+            "an ensemble has another number of classes than it lists",
+        )
     flat = members.flat if isinstance(members, np.ndarray) else members
     trees = [(i, member) for i, member in enumerate(flat) if hasattr(member, "tree_")]
     columns = vars(ensemble).get("estimators_features_")
@@ -310,6 +331,7 @@ def _depth_of(tree: Any) -> int:
 
 VALUE_CHECKS: dict[str, Callable[[Any], None]] = {
     "labelsure.classifiers._chain_classifiers.ProbabilisticClassifierChain": _check_chain,
+    "labelsure.classifiers._precomputed.PrecomputedProbabilities": _check_precomputed,
     "numpy.random._generator.Generator": _check_random_state,
     "numpy.random.mtrand.RandomState": _check_random_state,
     "sklearn.cluster._kmeans._BaseKMeans": _check_centres,
