@@ -23,8 +23,10 @@ MAX_NAMES_LISTED = 30
 
 
 _SECRETS = re.compile(
-    r"(://)[^/\s'\"]*(?=@)|([?&][^=&\s]*(?:key|secret|token|passw|signature|credential)[^=&\s]*=)"
-    r"[^&\s'\"]+",
+    # A password may have slashes; a port, which digits and a slash follow, is none.
+    r"(://)(?:[^/\s'\"]*|[^/\s'\":@]*:(?!\d+/)[^\s'\"@]*)(?=@)"
+    r"|([?&](?:sig|code|[^=&\s]*(?:key|secret|token|passw|pwd|signature|credential|auth|ticket|jwt"
+    r"|accessid)[^=&\s]*)=)[^&\s'\"]+",
     re.IGNORECASE,
 )
 

@@ -1,8 +1,13 @@
 """Files are there as a whole or not at all."""
 
-import pytest
+import os
+import threading
+import time
 
-from labelsure._runtime.runs import remove_leftovers
+import pytest
+from filelock import FileLock
+
+from labelsure._runtime.runs import LOCK, OWNER, locked_folder, remove_leftovers
 from labelsure._runtime.storage import expand_path, write_text, write_whole
 from labelsure.errors import InputError
 
@@ -96,3 +101,45 @@ def test_a_home_folder(tmp_path, monkeypatch):
     assert expand_path(tmp_path / "~") == tmp_path / "~"
     with pytest.raises(InputError, match="begin"):
         expand_path("~no-such-user/x")
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o644, 0o666])
+def test_a_replaced_file_keeps_its_permissions_while_it_is_written(tmp_path, permissions, umask):
+    path, record, seen = tmp_path / "a", tmp_path / "record", []
+    path.touch()
+    path.chmod(permissions)
+
+    def write(temporary):
+        seen.append(temporary.stat().st_mode & 0o777)
+        temporary.write_text("new")
+
+    before = os.umask(umask)
+    try:
+        write_whole(path, write)
+        write_text(record, "its record", path)
+    finally:
+        os.umask(before)
+    assert path.read_text() == "new"
+    assert seen == [permissions]
+    assert [file.stat().st_mode & 0o777 for file in (path, record)] == [permissions, permissions]
+
+
+def test_the_owner_of_a_lock_is_named_though_it_says_so_a_moment_later(tmp_path):
+    def hold():
+        with FileLock(tmp_path / LOCK):
+            is_locked.set()
+            time.sleep(0.2)
+            (tmp_path / OWNER).write_text("4321")
+            is_refused.wait(30)
+
+    is_locked, is_refused = threading.Event(), threading.Event()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert is_locked.wait(30)
+        with pytest.raises(InputError, match="process 4321"), locked_folder(tmp_path, "A folder"):
+            pass
+    finally:
+        is_refused.set()
+        holder.join()

@@ -335,6 +335,31 @@ def test_two_runs_do_not_share_a_folder(model_file, new, tmp_path):
     score(model_file, new, out, progress=start_another)
 
 
+@pytest.mark.parametrize("name", ["out.csv", "folder"])
+def test_predictions_that_replace_private_ones_are_never_readable_by_others(
+    model_file, new, tmp_path, name
+):
+    out = tmp_path / name
+    score(model_file, new, out)
+    out.chmod(0o700 if out.is_dir() else 0o600)
+    if out.is_file():
+        (tmp_path / f".{name}.labelsure.json").chmod(0o644)
+    seen = []
+
+    def look(n_done, n_all):
+        seen.extend(path.stat().st_mode & 0o077 for path in tmp_path.glob(f"{name}*"))
+
+    before = os.umask(0o022)
+    try:
+        score(model_file, new, out, top=1, overwrite=True, progress=look)
+    finally:
+        os.umask(before)
+    own = [*tmp_path.glob(f"{name}*"), *tmp_path.glob(f".{name}*")]
+    assert len(seen) >= 2  # the old output and the new parts
+    assert seen == [0] * len(seen)
+    assert [path.stat().st_mode & 0o077 for path in own] == [0] * len(own)
+
+
 def test_an_audit_is_a_random_part_of_all_rows(model_file, new, tmp_path):
     tables = {}
     for seed in (0, 1):
@@ -493,11 +518,11 @@ def test_a_folder_that_cannot_be_written_to(model_file, new, tmp_path):
 def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
     write_whole = storage.write_whole
 
-    def write(path, write):
+    def write(path, write, *others):
         if path.suffix == ".parquet":
             write_whole(path, lambda _: Path("/dev/full").write_text("x" * 10_000))
         else:
-            write_whole(path, write)
+            write_whole(path, write, *others)
 
     monkeypatch.setattr(storage, "write_whole", write)
     part = f"{tmp_path}/out.csv.parts/part-00000-00000.parquet"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,7 +85,7 @@ class FinishedOutput:
         """Record that the file is finished, with notes for `find`."""
         if not storage.is_stream(self.path):
             record = {"output": self._state(), "key": self._key, "notes": dict(notes)}
-            storage.write_text(self._record_path, json.dumps(record, indent=1) + "\n")
+            storage.write_text(self._record_path, json.dumps(record, indent=1) + "\n", self.path)
 
     @property
     def _record_path(self) -> Path:
@@ -239,12 +240,13 @@ def decode_parquet(content: bytes) -> pa.Table:
 # Folders of runs
 
 LOCK, OWNER = ".lock", ".owner"
+OWNER_READS, SECONDS_BETWEEN_READS = 20, 0.05
 
 
-def make_folder(folder: Path, noun: str) -> None:
+def make_folder(folder: Path, noun: str, permissions: int = 0o777) -> None:
     """Make a writable folder. Raises InputError, which begins with `noun`, if that fails."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(permissions, parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
@@ -256,7 +258,9 @@ def make_folder(folder: Path, noun: str) -> None:
 
 
 @contextmanager
-def locked_folder(folder: Path, noun: str, subfolders: Iterable[str] = ()) -> Iterator[None]:
+def locked_folder(
+    folder: Path, noun: str, subfolders: Iterable[str] = (), permissions: int = 0o777
+) -> Iterator[None]:
     """Lock a folder for this process, made if need be; delete temporary files of killed processes.
 
     Raises InputError with the number of the process that holds the lock. The operating system
@@ -264,7 +268,7 @@ def locked_folder(folder: Path, noun: str, subfolders: Iterable[str] = ()) -> It
     """
     from filelock import FileLock, Timeout  # only runs need it
 
-    make_folder(folder, noun)
+    make_folder(folder, noun, permissions)
     lock = folder / LOCK
     if lock.is_symlink():
         raise InputError(
@@ -276,9 +280,8 @@ def locked_folder(folder: Path, noun: str, subfolders: Iterable[str] = ()) -> It
     try:
         file_lock.acquire()
     except Timeout as error:
-        name = owner.read_text().strip() if owner.is_file() else ""
         raise InputError(
-            f"Another run (process {name or 'unknown'}) is at work in {str(folder)!r}. Wait until "
+            f"Another run (process {_read_owner(owner)}) is at work in {str(folder)!r}. Wait until "
             "it ends, or choose another folder."
         ) from error
     try:
@@ -288,6 +291,16 @@ def locked_folder(folder: Path, noun: str, subfolders: Iterable[str] = ()) -> It
         yield
     finally:
         file_lock.release()
+
+
+def _read_owner(owner: Path) -> str:
+    """Number of the process that has a lock, which it writes down just after it took it."""
+    for _ in range(OWNER_READS):
+        with suppress(OSError):
+            if name := owner.read_text().strip():
+                return name
+        time.sleep(SECONDS_BETWEEN_READS)
+    return "unknown"
 
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)

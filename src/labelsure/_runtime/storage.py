@@ -38,11 +38,20 @@ def expand_path(path: AnyPath) -> Path:
         ) from error
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write to a temporary file beside the path, and rename it once it is complete and on disk."""
+def write_whole(
+    path: Path, write: Callable[[Path], object], permissions_of: Path | None = None
+) -> None:
+    """Write to a temporary file beside the path, and rename it once it is complete and on disk.
+
+    From the first byte on it has the permissions of the file that it replaces, or of another one.
+    """
     writer = f"{os.getpid()}-{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
     try:
+        with suppress(FileNotFoundError):
+            mode = (permissions_of or path).stat().st_mode
+            temporary.touch(mode=0o600)
+            temporary.chmod(mode & 0o777 | 0o600)
         write(temporary)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
@@ -169,9 +178,11 @@ def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
         )
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, permissions_of: Path | None = None) -> None:
     """Write a text file in UTF-8, as a whole."""
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    write_whole(
+        path, lambda temporary: temporary.write_text(text, encoding="utf-8"), permissions_of
+    )
 
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}

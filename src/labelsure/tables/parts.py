@@ -79,7 +79,9 @@ class ScoredParts(PartStore):
             self._prepare(manifest, overwrite)
             yield
             return
-        with locked_folder(folder, "The folder of the parts"):
+        # Temporary parts are for their owner: the output may become readable by fewer than others.
+        permissions = 0o777 if self.keeps_parts else 0o700
+        with locked_folder(folder, "The folder of the parts", permissions=permissions):
             self._prepare(manifest, overwrite)
             try:
                 yield
@@ -107,8 +109,9 @@ class ScoredParts(PartStore):
         """Replace the parts by those of another folder, and remove that folder."""
         folder, source = Path(self.place), Path(other.place)
         with locked_folder(folder, "The folder of the parts"):
+            permissions = folder.stat().st_mode & 0o777
             self.clear()
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(permissions, exist_ok=True)
             for path in sorted(source.iterdir(), key=lambda path: path.name == MANIFEST):
                 path.replace(folder / path.name)
         source.rmdir()

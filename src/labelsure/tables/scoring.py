@@ -953,6 +953,7 @@ def score_files(
         if overwrite and not suffix and not store.is_remote and store.find_change(manifest):
             # Old predictions stay until the new ones are finished.
             replaced, store = store, ScoredParts(f"{store.place}.new", keeps_parts=True)
+            Path(store.place).mkdir(Path(replaced.place).stat().st_mode & 0o777, exist_ok=True)
         if suffix and not is_piped:
             is_begun = store.find_change(manifest) == ""
             earlier = finished.find(overwrite=overwrite or is_begun)
