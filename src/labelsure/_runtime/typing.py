@@ -39,8 +39,7 @@ FeaturesLike = Any
 texts, or whatever the wrapped estimator takes."""
 
 Features = Any
-"""X once it is read: an array or a sparse array, or what a wrapped estimator of another library
-takes."""
+"""X once it is read: an array, a sparse array, or any input of a wrapped foreign estimator."""
 
 FrameLike = Any
 """A table of pandas, Polars or Arrow; `as_table` makes it a DataFrame."""

@@ -334,7 +334,8 @@ Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""
 
 CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
-"""How close a double comes to 1: what a linear learner's probabilities are kept off 0 and 1."""
+"""Distance of the largest double below 1 from 1, the margin to which linear learners' probabilities
+are clipped."""
 
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 

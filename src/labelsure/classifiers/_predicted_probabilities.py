@@ -212,7 +212,7 @@ def _predict_some(model: Estimator, X: FeaturesLike) -> Array | None:
 def _check_agrees_with_predict(
     model: Estimator, predicted: NDArray[np.generic], dist: IndependentLabels
 ) -> None:
-    """Warn of labels of which the model's own `predict` says the opposite of what was read."""
+    """Warn of labels whose own `predict` contradicts the probabilities that were read."""
     p = dist[: len(predicted)].marginals()
     if predicted.size != p.size or predicted.dtype.kind not in "biuf":
         return

@@ -1,4 +1,4 @@
-"""What all classifiers with a labelset distribution share: reading X and y, and predictions."""
+"""Base class of classifiers with a labelset distribution: reading X and y, and predictions."""
 
 from __future__ import annotations
 

@@ -253,8 +253,8 @@ def _describe_estimate(result: Estimate) -> str:
 def _suggest_audit(model: Path, inputs: list[str]) -> Iterator[tuple[str, str]]:
     yield (
         "Labels",
-        "Labels of random rows give a valid interval under any shift; rows that somebody chose "
-        "make the estimate wrong.",
+        "Labels of random rows give a valid interval under any shift; labels of rows that were "
+        "chosen in another way do not.",
     )
     names = ["INPUT" if name == STDOUT else name for name in inputs]
     yield "Next", quote("score", model, *names, "--audit", "200", "--out", "predictions.csv")

@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def list_steps(rules: LabelRules, families: Sequence[Group]) -> list[Step]:
-    """Bits of all labels and of what they depend on, depth first, small subtrees first.
+    """Bits of all labels and of the bits they depend on, depth first, small subtrees first.
 
     A bit is referred to by its place in the list. Few bits are then needed later at any time: those
     of ancestors that have larger subtrees to come.

@@ -38,8 +38,8 @@ MIN_EXPECTED = 12.0
 as many of labels that are merely rare."""
 
 MIN_GAIN, MIN_RATIO = 0.1, 1.5
-"""In correlation of probabilities and truth: what another order must gain for each column that it
-moves, and how many times what these columns have in their own order."""
+"""Correlation of probabilities and truth: least gain of another order for each column that it
+moves, and least ratio to the correlation of these columns in their own order."""
 
 N_ERRORS = 2.5
 """Standard errors of the sum of differences of correlations, by which chance must be exceeded."""

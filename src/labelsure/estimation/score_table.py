@@ -191,7 +191,7 @@ class ScoreTable:
         metrics
             Those whose expected accuracies will be asked for; None means all that have a name.
         decision_rule
-            How the decisions were made, so that nobody judges one prediction by another; None
+            How the decisions were made: accuracies of decisions made otherwise are refused; None
             means "mode" where they are the mode, and "given" otherwise.
         """
         chosen = check_metrics(list(METRICS) if metrics is None else metrics)

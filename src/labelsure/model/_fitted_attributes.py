@@ -85,7 +85,7 @@ class FittedAttributes(LabelsetPredictor):
 
     @property
     def summary_(self) -> str:
-        """What the policy accepts, whether that is guaranteed, and which predictions are judged."""
+        """Threshold, guarantee, and the predictions whose accuracy is estimated, in words."""
         sentences = (
             self.card_.summary,
             f"Accuracy is that of {self.judged_}.",

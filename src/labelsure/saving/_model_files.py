@@ -1,4 +1,4 @@
-"""Files of fitted models: what `save` writes and `load` reads, with skops and a JSON header.
+"""Files of fitted models, written by `save` and read by `load`: skops and a JSON header.
 
 A saved model is a compressed zip file: the entries of skops, and `labelsure.json`, which says what
 the file holds and what wrote it. The CRC-32 that zip keeps of every entry finds damage. It is no
@@ -46,7 +46,7 @@ from labelsure.saving._values import check_entry, check_values, read_entry, size
 HEADER, SCHEMA = "labelsure.json", "schema.json"
 FORMAT, FORMAT_VERSION = "labelsure", 1
 MAX_BYTES = 2**33
-"""Default limit of what building a model may take in memory."""
+"""Default limit of the memory in which a model is built."""
 
 COMPRESSION_LEVEL = 1
 """Level of deflate, of 9. For a forest of 300 trees, level 1 takes 40% of the time of

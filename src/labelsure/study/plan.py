@@ -434,16 +434,16 @@ class Plan(Settings):
         return plan.model_copy(update={"datasets": sources})
 
     def to_dict(self) -> JsonObject:
-        """Return all settings, such that `from_dict` gives the same plan."""
+        """All settings, such that `from_dict` gives the same plan."""
         names = {"metrics": list(self.metrics), "candidates": list(self.candidates)}
         return self.model_dump(by_alias=True, exclude_none=True) | names
 
     def with_repeats(self, n_repeats: int) -> Plan:
-        """Return the plan with another number of repeats."""
+        """The plan with another number of repeats."""
         return self.from_dict({**self.to_dict(), "n_repeats": n_repeats})
 
     def classifier(self, name: str, random_state: int) -> Estimator:
-        """Return a new classifier with its base learner.
+        """A new classifier with its base learner.
 
         Parameters
         ----------

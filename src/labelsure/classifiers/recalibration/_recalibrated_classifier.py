@@ -164,7 +164,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         self.random_state = random_state
 
     def fit(self, X: FeaturesLike, y: LabelsetsLike, sample_weight: object = None) -> Self:
-        """Fit the model, unless it is frozen, and recalibrate what it predicts.
+        """Fit the model, unless it is frozen, and recalibrate its distribution.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class VoteSmoothing(Recalibration):
     gate
         Whether the strength is kept only if it raises the log-probability of the truth on held-out
         instances: in five-fold cross-validation, the 95% interval of the mean gain must lie above
-        0. A truth that nobody voted for counts with probability 2**-24 before. Otherwise the
+        0. A truth without a vote counts with probability 2**-24 before. Otherwise the
         shares stay as they are.
 
     Attributes
