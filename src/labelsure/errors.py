@@ -23,8 +23,9 @@ MAX_NAMES_LISTED = 30
 
 
 _SECRETS = re.compile(
-    # A password may have slashes; a port, which digits and a slash follow, is none.
-    r"(://)(?:[^/\s'\"]*|[^/\s'\":@]*:(?!\d+/)[^\s'\"@]*)(?=@)"
+    # A password may have slashes; a port, which digits and a slash follow, is none. Of an address
+    # that was read as a path one slash is left.
+    r"(\b\w{2,}:/{1,2})(?:[^/\s'\"]*|[^/\s'\":@]*:(?!\d+/)[^\s'\"@]*)(?=@)"
     r"|([?&](?:sig|code|[^=&\s]*(?:key|secret|token|passw|pwd|signature|credential|auth|ticket|jwt"
     r"|accessid)[^=&\s]*)=)[^&\s'\"]+",
     re.IGNORECASE,

@@ -26,6 +26,7 @@ ADDRESS = "memory://user:topsecret@folder"
         ("hdfs://host/x?kerb_ticket=1&user=me", "hdfs://host/x?kerb_ticket=***&user=me"),
         ("gs://b/x?GoogleAccessId=1&jwt=2", "gs://b/x?GoogleAccessId=***&jwt=***"),
         ("https://host:8080/a@b?design=1", "https://host:8080/a@b?design=1"),
+        ("'s3:/key:secret@bucket/m'", "'s3:/***@bucket/m'"),
         ("memory://host/a and b@c", "memory://host/a and b@c"),
         ("no@address", "no@address"),
     ],
