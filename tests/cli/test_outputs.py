@@ -75,6 +75,48 @@ def test_no_output_is_an_input(folder, words, capsys):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize(
+    "address", ["s3://key:hidden@store/out", "gs://store/out", "nothing://out"]
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "score m in.csv --bad-rows",
+        "estimate m in.csv --bad-rows",
+        "report m in.csv --out",
+        "monitor m in.csv --out",
+        "train tf --labels x,y --out",
+        "calibrate z.npy --truth truth.csv --out",
+        "study run quick --out",
+    ],
+)
+def test_an_address_is_no_name_of_a_local_file(folder, words, address, capsys):
+    before = {*folder.rglob("*")}
+    rest = ["--out", "out.csv"] if "score" in words else []
+    assert main([*words.split(), address, *rest]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("labelsure: ")
+    assert "hidden" not in printed.out + printed.err
+    assert {*folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize("address", ["nothing://out", "nothing://out/", "s3://store/out.csv"])
+def test_predictions_go_to_an_address_or_nowhere(folder, address, capsys):
+    before = {*folder.rglob("*")}
+    assert main(["score", "m", "in.csv", "--out", address, "--jobs", "1"]) == 2
+    assert "address" in capsys.readouterr().err
+    assert {*folder.rglob("*")} == before
+
+
+def test_predictions_go_to_a_store(folder):
+    fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
+    address = f"memory://{folder.name}/out"
+    assert main(["score", "m", "in.csv", "--out", address, "--jobs", "1"]) == 0
+    system, place = fsspec.core.url_to_fs(address)
+    assert f"{place}/part-00000-00000.parquet" in system.ls(place, detail=False)
+    assert not list(folder.glob("memory*"))
+
+
 def test_a_page_may_stand_in_the_folder_of_its_run(folder, monkeypatch, capsys):
     (folder / "run" / "tables").mkdir(parents=True)
     (folder / "run" / "scores.parquet").write_text("mine")

@@ -245,6 +245,11 @@ OWNER_READS, SECONDS_BETWEEN_READS = 20, 0.05
 
 def make_folder(folder: Path, noun: str, permissions: int = 0o777) -> None:
     """Make a writable folder. Raises InputError, which begins with `noun`, if that fails."""
+    if re.search(r"(^|/)[A-Za-z][A-Za-z0-9+.-]+:/", folder.as_posix()):  # an address as a path
+        raise InputError(
+            f"{noun} {str(folder)!r} must be a folder here, not at an address. Choose another one, "
+            "and copy it there when it is finished."
+        )
     try:
         folder.mkdir(permissions, parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()

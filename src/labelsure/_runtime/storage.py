@@ -310,7 +310,13 @@ def open_system(address: str) -> tuple[Any, str]:
     from pyarrow import ArrowException, fs
 
     with suppress(ArrowException, NotImplementedError):  # no store of Arrow's
-        system, place = fs.FileSystem.from_uri(address)
+        try:
+            system, place = fs.FileSystem.from_uri(address)
+        except OSError as error:  # a library of the store that is missing, such as libhdfs
+            raise InputError(
+                f"The address {address!r} cannot be used ({first_line(error)}). Check it, or copy "
+                "the files here."
+            ) from error
         return system, str(place)
     try:
         import fsspec  # type: ignore[import-untyped]

@@ -19,7 +19,6 @@ from labelsure.cli._console import (
     CHECK_FAILED,
     NOTHING_TO_DO,
     STDOUT,
-    open_stdout,
     print_facts,
     print_failure,
     print_json,
@@ -115,7 +114,7 @@ def score(
     with watched(context, inputs) as (files, bar):
         overrides: JsonObject = {
             "inputs": files,
-            "out": out if out.endswith("/") else open_stdout(out),
+            "out": "/dev/stdout" if to_stdout else out,
             "probabilities": False if no_probabilities else None,
             "progress": bar,
         }
